@@ -64,7 +64,7 @@ func (c *Config) redeal(fed *Federation, writers []Examples) ([]Examples, error)
 	if fed.Lazy || fed.Kind == Tokens && c.Partition != deal.WayIID {
 		return nil, fmt.Errorf("data.partition = %q: the samples of %s have no class labels to deal by; leave data.partition out", c.Partition, c.Name)
 	}
-	all := &stepPool{}
+	all := &pool{}
 	for i := range writers {
 		all.add(writers[i].Train)
 	}
@@ -77,14 +77,41 @@ func (c *Config) redeal(fed *Federation, writers []Examples) ([]Examples, error)
 	}
 	files := fed.Files
 	fed.Notes = append(fed.Notes, fmt.Sprintf("the samples of %d clients were put together and dealt anew (data.partition = %q)", len(writers), c.Partition))
-	var src source = &all.pool
-	if fed.EveryStep {
-		src = all
-	}
-	if fed.Target != OneClass {
-		src = &targetPool{all.pool}
-	}
-	dealt, err := c.deal(fed, span(src, 0, int(all.n)), train)
+	dealt, err := c.deal(fed, all.view(fed), train)
 	fed.Files = files
 	return dealt, err
+}
+
+// view is all of the pool, of a federation's examples.
+func (p *pool) view(fed *Federation) View {
+	if p.n == 0 {
+		return View{}
+	}
+	var src source = p
+	if fed.EveryStep {
+		src = &stepPool{*p}
+	}
+	if fed.Target != OneClass {
+		src = &targetPool{*p}
+	}
+	v := span(src, 0, int(p.n))
+	v.augment = p.views[0].augment
+	return v
+}
+
+// Pooled returns a federation of one client that has the training and the validation examples of all, to train a
+// model without federation, and no test examples. The error is of a Lazy one.
+func (f *Federation) Pooled() (*Federation, error) {
+	if f.Lazy {
+		return nil, fmt.Errorf("%s: its samples are read from a file client by client and cannot be pooled", f.Name)
+	}
+	train, val := &pool{}, &pool{}
+	for i := range f.Clients {
+		train.add(f.Clients[i].Train)
+		val.add(f.Clients[i].Val)
+	}
+	one := *f
+	one.Clients = []Client{{ID: "pooled", Train: train.view(f), Val: val.view(f)}}
+	one.Unseen, one.Test, one.Proxy = nil, View{}, View{}
+	return &one, nil
 }

@@ -166,6 +166,11 @@ type EvalConfig struct {
 	// Kept has the personalized scores be those of the models that the clients have, see
 	// Method.Kept, instead of those that they train. It needs Clients all the same.
 	Kept bool
+	// Alone, when > 0, has Evaluate leave out all but the personalized scores, and has these be of the models
+	// that clients make all alone, without a server: by so many trainings as a round has, a fraction of one
+	// too, with plain local steps and the schedules of Round rounds. Of the model at ten times on the way that
+	// of the lowest validation loss is the client's.
+	Alone float64
 	// Unseen has Engine.EvaluateSplit measure the clients that never train, who are
 	// data.Federation.Unseen and adapt the model for personalized scores. Engine.Evaluate
 	// measures them besides.
@@ -208,6 +213,10 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 		return nil, err
 	}
 	ids, unseenIDs := e.evalSample(len(fed.Clients), cfg.Sample), e.evalSample(len(fed.Unseen), cfg.Sample)
+	alone := cfg.Alone > 0
+	if alone {
+		unseenIDs = nil
+	}
 	done := counted(cfg.Done, len(ids)+len(unseenIDs))
 	samples := fed.Test.Len()
 	for _, i := range ids {
@@ -215,7 +224,8 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 	}
 	every := e.everyOf(cfg.Measures, samples)
 	seen, err := e.measure(ctx, &shard.Exam{
-		Weights: weights, Clients: ids, Every: every, GlobalVal: true, GlobalTest: true, PersonalVal: cfg.Clients != nil, PersonalTest: cfg.Clients != nil,
+		Weights: weights, Clients: ids, Every: every, Alone: cfg.Alone, GlobalVal: !alone, GlobalTest: !alone,
+		PersonalVal: cfg.Clients != nil, PersonalTest: cfg.Clients != nil,
 		Kept: cfg.Kept, Params: paramsOf(cfg.Clients, 0, ids), Server: plan.Server, Round: cfg.Round,
 	}, cfg.State, e.serverOf(cfg.State, weights, cfg.Clients != nil), done)
 	if err != nil {
@@ -236,7 +246,7 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 	global := func(c *clientScores) setScore { return c.globalTest }
 	personal := func(c *clientScores) setScore { return c.personalTest }
 	test := tested(seen, global)
-	if fed.Test.Len() > 0 {
+	if fed.Test.Len() > 0 && !alone {
 		if test, err = e.evaluateCentral(ctx, weights, every); err != nil {
 			return nil, err
 		}

@@ -30,6 +30,8 @@ func (e *Engine) check(x *shard.Exam) error {
 	switch {
 	case len(x.Clients) > n:
 		return fmt.Errorf("evaluation: %d clients are asked for; there are %d", len(x.Clients), n)
+	case !(x.Alone >= 0 && x.Alone <= shard.MostCount):
+		return fmt.Errorf("evaluation: clients train alone %v times: must be from 0 to %d", x.Alone, shard.MostCount)
 	case x.Every < 0 || x.Every > 0 && !Measured(e.cfg.Model):
 		return fmt.Errorf("evaluation: answers about one of %d samples cannot be had of model %s", x.Every, e.cfg.Model.Name())
 	case x.Round < 0:
@@ -157,7 +159,13 @@ func (e *Engine) scorePersonal(w *worker, x *shard.Exam, i int, s *clientScores,
 	if x.Unseen {
 		return e.scoreJoined(w, x, x.Clients[i], params, s, memory)
 	}
-	l, err := e.personal(w, x, x.Clients[i], params, state, memory)
+	var l *Local
+	var err error
+	if x.Alone > 0 {
+		l, _, err = e.alone(w, x, x.Clients[i], params)
+	} else {
+		l, err = e.personal(w, x, x.Clients[i], params, state, memory)
+	}
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ const (
 	purposePass
 	purposeTree
 	purposeExamples
+	purposeAlone
 )
 
 // Local is one client's local training, the argument of Method.Local. It belongs to

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -116,7 +117,7 @@ func (s *Setup) scoreProbes() []string {
 // checkMetrics returns an error for an objective that the model's loss does not
 // have, and for what needs an error from 0 to 1.
 func checkMetrics(s *Setup) error {
-	if err := checkCurve(s); err != nil {
+	if err := cmp.Or(checkCurve(s), checkBaselines(s)); err != nil {
 		return err
 	}
 	if s.Model.Loss().Numbers() && s.Config.Score.Epsilon > 0 {

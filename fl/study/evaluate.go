@@ -25,11 +25,7 @@ func Measure(ctx context.Context, s Setup, weights []float32, params tuners.Para
 		return nil, err
 	}
 	defer engine.Close()
-	foreign := map[string]bool{}
-	for name := range params {
-		foreign[name] = true
-	}
-	h, err := s.Config.Hyper().With(params, foreign)
+	h, err := s.Config.Hyper().With(params, foreign(params))
 	if err != nil {
 		return nil, err
 	}

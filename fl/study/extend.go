@@ -72,7 +72,7 @@ func (x *extension) edit(r *store.Row) (_ bool, err error) {
 			r.Data, err = json.Marshal(x.calls[0])
 			x.calls = x.calls[1:]
 		}
-	case store.KindClients, store.KindResult:
+	case store.KindAlone, store.KindClients, store.KindResult:
 		x.over = true
 	}
 	return !x.over, err

@@ -72,6 +72,7 @@ func faultSetup(ctx context.Context, kind string) (Setup, error) {
 		c.Tuner = config.Tuner{Name: "sha", Parallel: 1, Allow: c.Tuner.Allow}
 		c.ClientTuner = config.ClientTuner{Name: "fedex", Options: map[string]any{"configs": 5}}
 		c.Budget = config.Budget{Rounds: 400, TrialRounds: 40}
+		c.Eval.Baselines = []string{config.BaselinePooled, config.BaselineLocal}
 		s.Tuner, s.ClientTuner = builtin["sha"], builtin["fedex"]
 	case "pbt":
 		c.Tuner = config.Tuner{Name: "pbt", Parallel: 1, Options: map[string]any{"population": 6, "interval": 8}}
@@ -79,7 +80,7 @@ func faultSetup(ctx context.Context, kind string) (Setup, error) {
 		setMethod(&c, "scaffold")
 		s.Tuner = builtin["pbt"]
 	case "run":
-		c.Rounds = 400
+		c.Rounds, c.Eval.Baselines = 400, []string{config.BaselineLocal, config.BaselinePooled}
 		setMethod(&c, "scaffold")
 		c.Client.LR = 0.01
 	case "fleet":

@@ -54,6 +54,12 @@ func Run(ctx context.Context, s Setup) (*result.RunResult, error) {
 	if d.setup.account != nil {
 		r.Privacy = d.setup.account.After(t.Rounds())
 	}
+	if len(d.setup.Config.Eval.Baselines) > 0 {
+		all := []settings{{"file", d.study.Hyper.Base.Client, nil}}
+		if r.Without, err = d.without(ctx, e.Evaluation, t.Number, m.Round, all); err != nil {
+			return nil, err
+		}
+	}
 	if err := d.finish(result.End{Run: r}); err != nil || s.Store == nil {
 		return r, err
 	}

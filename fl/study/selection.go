@@ -106,7 +106,10 @@ func (d *driver) returns(ctx context.Context, r *result.Result, returned trial.M
 			return err
 		}
 	}
-	return d.compareReference(ctx, r)
+	if err := d.compareReference(ctx, r); err != nil || len(d.setup.Config.Eval.Baselines) == 0 {
+		return err
+	}
+	return d.withoutTuned(ctx, r)
 }
 
 // lastOf is a trial as it was after its last round.

@@ -17,6 +17,7 @@ const (
 	KindFail          = "fail"          // why a trial cannot go on
 	KindFinalist      = "finalist"      // the score of a model among which the study chooses
 	KindLocal         = "local"         // what a point came to with which clients trained by themselves
+	KindAlone         = "alone"         // what a baseline without federation came to
 	KindClients       = "clients"       // the single clients' errors of the returned model
 	KindResult        = "result"        // the end of the study
 	KindBaseline      = "baseline"      // a comparison with random search begins, of a study with a result

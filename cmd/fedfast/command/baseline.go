@@ -1,13 +1,17 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/progress"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
@@ -19,33 +23,59 @@ const equalCost = "equal"
 // mostConfigurations bounds --baseline.
 const mostConfigurations = 100_000
 
-// baselineFlag is the value of --baseline, see workdir.Options.Baseline.
-type baselineFlag int
+// baselineFlag is the value of --baseline: names of eval.baselines, and of a tune the number of random
+// configurations, see workdir.Options.Baseline.
+type baselineFlag struct {
+	random  int
+	without []string
+	run     bool // of run, which has no random search
+}
 
 // String writes the value.
 func (b *baselineFlag) String() string {
-	if *b == workdir.EqualRounds {
-		return equalCost
+	all := b.without
+	switch {
+	case b.random == workdir.EqualRounds:
+		all = append(all, equalCost)
+	case b.random > 0 || len(all) == 0 && !b.run:
+		all = append(all, strconv.Itoa(b.random))
 	}
-	return strconv.Itoa(int(*b))
+	return strings.Join(all, ",")
 }
 
 // Set reads the value.
 func (b *baselineFlag) Set(text string) error {
-	if text == equalCost {
-		*b = workdir.EqualRounds
-		return nil
+	*b = baselineFlag{run: b.run}
+	for _, name := range strings.Split(text, ",") {
+		number := strings.TrimPrefix(name, "random=")
+		n, err := strconv.Atoi(number)
+		switch known := name == config.BaselineLocal || name == config.BaselinePooled; {
+		case known && !slices.Contains(b.without, name):
+			b.without = append(b.without, name)
+		case b.run:
+			return errors.New("must be local, pooled or both, separated by a comma")
+		case number == equalCost:
+			b.random = workdir.EqualRounds
+		case known || err != nil || n < 0 || n > mostConfigurations:
+			return fmt.Errorf("must be of local, pooled and random=N, separated by commas, where N is an integer from 0 to %s, or %s",
+				oneline.Digits(mostConfigurations), equalCost)
+		default:
+			b.random = n
+		}
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n > mostConfigurations {
-		return fmt.Errorf("must be an integer from 0 to %s, or %s", oneline.Digits(mostConfigurations), equalCost)
-	}
-	*b = baselineFlag(n)
 	return nil
 }
 
 // Type names the value in the help.
-func (b *baselineFlag) Type() string { return "N" }
+func (b *baselineFlag) Type() string { return "LIST" }
+
+// set turns names into an assignment to eval.baselines, none without any.
+func (b *baselineFlag) set() (assignments []string) {
+	if len(b.without) == 0 {
+		return nil
+	}
+	return []string{`eval.baselines=["` + strings.Join(b.without, `","`) + `"]`}
+}
 
 // baselineWatch shows the progress of a baseline; its events are nobody's.
 type baselineWatch struct{ *progress.Display }

@@ -42,6 +42,22 @@ func printErrors(w io.Writer, models ...view.Model) error {
 	return errors.Join(printBelow(w, t), printBelow(w, view.MeasureTable(&models[0].Errors)))
 }
 
+// printWithout prints a comparison with models without federation above the block of a study, if there is one.
+func (a *app) printWithout(o *view.Overview) error {
+	t := o.WithoutTable()
+	if t == nil {
+		return nil
+	}
+	for _, row := range t.Rows {
+		for i := range row {
+			row[i] = plain(row[i])
+		}
+	}
+	err := printTable(a.out, t.Title, t.Head, t.Rows)
+	fmt.Fprintln(a.out)
+	return err
+}
+
 // measures name the values of result.Errors.Measure.
 var measures = map[string]string{
 	"":                   "classification error",

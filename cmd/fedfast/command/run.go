@@ -61,6 +61,8 @@ func newRun(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&o.from, "from", "", "train the winner of the finished study `STUDY` anew: its configuration with the hyperparameters that it ended with")
 	cmd.MarkFlagsMutuallyExclusive("from", "preset")
 	o.cluster.addFlags(cmd.Flags())
+	o.baseline.run = true
+	cmd.Flags().Var(&o.baseline, "baseline", "then also train what is in `LIST`, to compare: local (each client alone), pooled (all samples together)")
 	a.verboseFlag(cmd)
 	return cmd
 }
@@ -139,6 +141,10 @@ func (a *app) printRunDetails(r *result.RunResult) error {
 
 // printRunBlock prints the result of a run.
 func (a *app) printRunBlock(c *config.Config, r *result.RunResult, dir string) error {
+	o := &view.Overview{Dir: dir, Mode: config.ModeRun, State: view.Completed, Config: c, Run: r}
+	if err := a.printWithout(o); err != nil {
+		return err
+	}
 	b := newBlock(a.out, fmt.Sprintf("%s: completed in %s", c.Name, took(r.Seconds)), oneline.Count(r.Rounds, "round"), "in "+dir)
 	b.errors(c.Judged(config.ModeRun), &r.Errors)
 	b.curve(ofRun(c, r))
@@ -149,7 +155,6 @@ func (a *app) printRunBlock(c *config.Config, r *result.RunResult, dir string) e
 	b.fleet(r.Fleet, r.Rounds)
 	b.dropped(r.Dropped, r.Dropped == r.Rounds*c.Updates())
 	b.warnings(r.Verdict())
-	o := &view.Overview{Dir: dir, Mode: config.ModeRun, State: view.Completed, Config: c, Run: r}
 	b.advise(o, "report "+oneline.Path(dir), "eval "+oneline.Path(dir), "ui "+parentOf(dir))
 	return b.print()
 }

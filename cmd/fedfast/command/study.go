@@ -36,6 +36,7 @@ type configOptions struct {
 	init                       string
 	base                       config.Source // what file, preset and sets are laid over
 	moves                      []string      // assignments to the configuration that a study recorded
+	baseline                   baselineFlag
 }
 
 func (o *configOptions) addFlags(cmd *cobra.Command) {
@@ -50,7 +51,7 @@ func (o *configOptions) load(a *app, args []string, mode string) (*config.Config
 		return nil, config.Places{}, usageError{err}
 	}
 	src := o.base
-	src.Preset, src.Sets, src.Tuner, src.ClientTuner = o.preset, o.sets, o.tuner, o.clientTuner
+	src.Preset, src.Sets, src.Tuner, src.ClientTuner = o.preset, slices.Concat(o.sets, o.baseline.set()), o.tuner, o.clientTuner
 	if len(args) > 0 {
 		if err := notStudyFile(args[0]); err != nil {
 			return nil, config.Places{}, usageError{err}
@@ -197,6 +198,10 @@ func (o *studyOptions) enter(ctx context.Context, a *app, want asked, mode strin
 	study, err := workdir.Open(ctx, o.dir, want.config, mode, a.newLog())
 	if err != nil {
 		return nil, wrongStudy(err)
+	}
+	if names := o.baseline.without; want.config == nil && len(names) > 0 && !slices.Equal(names, study.Config.Eval.Baselines) {
+		err := fmt.Errorf("--baseline %s: the study in %s began with others or none; name them where a study begins", &o.baseline, o.dir)
+		return nil, errors.Join(usageError{err}, study.Close())
 	}
 	study.Unnamed = o.unnamed
 	s := &opened{Study: study, places: want.places, loaded: want.loaded, meant: want.meant}

@@ -17,7 +17,6 @@ type tuneOptions struct {
 	studyOptions
 	cluster          clusterFlag
 	ui               uiFlag
-	baseline         baselineFlag
 	allowTunerChange bool
 	table, next      string
 }
@@ -53,7 +52,7 @@ func newTune(a *app) *cobra.Command {
 				return o.playTable(cmd.Context(), a)
 			}
 			if o.estimate {
-				return o.printEstimate(cmd.Context(), a, args, config.ModeTune, int(o.baseline))
+				return o.printEstimate(cmd.Context(), a, args, config.ModeTune, o.baseline.random)
 			}
 			if o.seeds > 0 {
 				return o.tuneSeeds(cmd.Context(), a, args)
@@ -90,7 +89,8 @@ func (o *tuneOptions) addTuneFlags(cmd *cobra.Command) {
 	o.cluster.addFlags(f)
 	o.ui.addFlags(f)
 	f.BoolVar(&o.allowTunerChange, "allow-tuner-change", false, "resume a study even if its tuner binary has changed")
-	f.Var(&o.baseline, "baseline", "then train N random configurations for as many rounds as the winner, to compare; \"equal\": as many as the study's rounds allow")
+	f.Var(&o.baseline, "baseline", "then also train what is in `LIST`, to compare: local (each client alone), pooled (all samples together), "+
+		"random=N (N random configurations, for as many rounds as the winner; random=equal: as many as the study's rounds allow)")
 }
 
 func (o *tuneOptions) validate() error {
@@ -125,10 +125,10 @@ func (o *tuneOptions) tuneSeeds(ctx context.Context, a *app, args []string) erro
 // back.
 func (o *tuneOptions) finish(ctx context.Context, a *app, s *opened) (r *result.Result, err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if r := s.Finished(int(o.baseline)); r != nil {
+	if r := s.Finished(o.baseline.random); r != nil {
 		return r, nil
 	}
-	work, end := s.work(a, config.ModeTune, int(o.baseline))
+	work, end := s.work(a, config.ModeTune, o.baseline.random)
 	o.cluster.open(a, &work, config.ModeTune)
 	o.ui.open(a, s.Path, &work)
 	work.Launcher = a.launcher(o.allowTunerChange)

@@ -60,9 +60,12 @@ func (a *app) printTuneDetails(c *config.Config, r *result.Result) error {
 // printTuneBlock prints the result of a study. The next commands come before those that
 // always follow.
 func (a *app) printTuneBlock(c *config.Config, r *result.Result, dir string, next ...string) error {
-	b := a.tuneBlock(c, r, "completed in "+took(r.Took()), "in "+dir)
 	o := view.Ended(c, r)
 	o.Dir = dir
+	if err := a.printWithout(o); err != nil {
+		return err
+	}
+	b := a.tuneBlock(c, r, "completed in "+took(r.Took()), "in "+dir)
 	b.advise(o, append(next, "report "+oneline.Path(dir), "ui "+parentOf(dir))...)
 	return b.print()
 }

@@ -76,6 +76,9 @@ type Exam struct {
 	// Kept has PersonalVal and PersonalTest measure the models that the clients have
 	// instead, without training.
 	Kept bool `json:",omitempty"`
+	// Alone, when > 0, has them measure the models that clients make all alone of so many trainings
+	// instead, one after the other from Weights, by plain local steps with the schedules of Round rounds.
+	Alone float64 `json:",omitempty"`
 	// Params are the hyperparameters of that training, one for all or one for each of
 	// Clients, and Server those of the server.
 	Params []hyper.Client

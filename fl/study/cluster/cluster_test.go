@@ -289,9 +289,11 @@ const batchNorm = `model.layers=[{type="dense",units=6},{type="batchnorm"},{type
 // on the way: everything is as in one process.
 func TestClusterIsTheSame(t *testing.T) {
 	for name, sets := range map[string][]string{
-		"sha over fedex":      nil,
-		"asha":                {"tuner.name=asha", "client_tuner.name=", "tuner.parallel=4"},
-		"roc auc":             {"client_tuner.name=", "method=fedavg", "objective=roc_auc", "eval.every=4"},
+		"sha over fedex": nil,
+		"asha":           {"tuner.name=asha", "client_tuner.name=", "tuner.parallel=4"},
+		"roc auc": {
+			"client_tuner.name=", "method=fedavg", "objective=roc_auc", "eval.every=4", `eval.baselines=["local","pooled"]`,
+		},
 		"client states":       {"client_tuner.name=", "method=scaffold", "target=global", "eval.every=4", batchNorm, "norm.statistics=affine-shared"},
 		"compressed":          {"client_tuner.name=", "method=fedavg", "target=global", "eval.every=4", "update.sparsify=topk", "update.keep=0.1", "update.quantize=qsgd"},
 		"updates one by one":  {"client_tuner.name=", "method=fedavg", "target=global", "eval.every=4", "update.attack=alie", "update.attackers=0.4", "aggregator.name=median"},

@@ -25,7 +25,12 @@ func (c *Config) Check() error {
 	_, badUpdate := c.Update.Chain()
 	aggregation := c.Aggregation()
 	_, badAggregator := aggregation.Aggregator()
-	return errors.Join(append(c.checkKeys(), badUpdate, badAggregator, c.checkSet(), c.checkInit(), c.Fleet.Check(), c.Client.Check(), c.Server.Check(), c.checkDP(), c.Score.check(c.Objective), c.Eval.check(), c.checkBudget(), c.checkAim(), c.checkAims(), c.checkCohorts(), c.Tuner.check(), c.checkFrom(), c.Loss.check())...)
+	return errors.Join(append(
+		c.checkKeys(), badUpdate, badAggregator, c.checkSet(), c.checkInit(), c.Fleet.Check(), c.Client.Check(),
+		c.Server.Check(), c.checkDP(), c.Score.check(c.Objective), c.Eval.check(), c.checkBaselines(),
+		c.checkBudget(), c.checkAim(), c.checkAims(), c.checkCohorts(), c.Tuner.check(), c.checkFrom(),
+		c.Loss.check(),
+	)...)
 }
 
 // CheckFor is like Check, for a command, ModeRun or ModeTune: a run trains with the

@@ -218,16 +218,17 @@ func (f Finalists) Most() int { return f.Survivors + f.Snapshots }
 
 // Eval holds the keys eval.*.
 type Eval struct {
-	Clients      int     `toml:"clients" in:"[0, inf)" doc:"number of clients, drawn by the seed, on which the final result is measured; 0: all"`
-	Personalized bool    `toml:"personalized" doc:"also measure the clients' personalized models"`
-	Adapt        bool    `toml:"adapt" doc:"before measurements of personalized models, train them on each client's samples, which costs this training; false: measure the model that each client has without it, the global one with what it keeps under the method; scores of rounds and finalists always train" also:"fine_tune finetune"`
-	EverySeconds float64 `toml:"every_seconds" in:"[0, inf)" doc:"simulated seconds between these measurements, instead of eval.every, on a fleet; 0: none"`
-	Every        int     `toml:"every" in:"[0, inf) or -1" doc:"number of rounds between measurements of a trial's model on test samples (the learning curve); 0: never; -1: about 20 measurements per trial on up to 100 clients, always the same ones, fewer if that would take more than 5 % of the training's multiply-adds" also:"eval_every eval_interval test_every"`
-	EveryTarget  string  `toml:"every_target" of:"auto global personalized" doc:"which models these measurements and eval.record_every are of: the global model, or the clients' personalized ones, see eval.adapt; auto: with eval.every = -1 in fedfast run with a method for personalized models these, without eval.goal and eval.patience, else the global model"`
-	EveryClients int     `toml:"every_clients" in:"[0, inf)" doc:"number of clients for each of these measurements, drawn anew each time, the same for all trials; 0: as for the final result, or with eval.every = -1 as described there"`
-	Goal         float64 `toml:"goal" in:"[0, 1]" doc:"test accuracy, as eval.every measures it, at which fedfast run, or the single trial of a client tuner without a tuner, stops; 0: none" also:"target_accuracy"`
-	RecordEvery  int     `toml:"record_every" in:"[0, inf)" by:"tune" doc:"number of rounds between records of the error, of the models of eval.every_target, on the validation and test samples of every client, also before a trial's first round and after its last; 0: none; fedfast table record sets it"`
-	Patience     int     `toml:"patience" in:"[0, inf)" doc:"early stopping: fedfast run, or the single trial of a client tuner without a tuner, stops after this number of consecutive measurements without a lower error on the clients' validation samples, which eval.every then measures too; the run then returns the model of the lowest one; 0: off" also:"early_stopping early_stop"`
+	Clients      int      `toml:"clients" in:"[0, inf)" doc:"number of clients, drawn by the seed, on which the final result is measured; 0: all"`
+	Personalized bool     `toml:"personalized" doc:"also measure the clients' personalized models"`
+	Adapt        bool     `toml:"adapt" doc:"before measurements of personalized models, train them on each client's samples, which costs this training; false: measure the model that each client has without it, the global one with what it keeps under the method; scores of rounds and finalists always train" also:"fine_tune finetune"`
+	EverySeconds float64  `toml:"every_seconds" in:"[0, inf)" doc:"simulated seconds between these measurements, instead of eval.every, on a fleet; 0: none"`
+	Every        int      `toml:"every" in:"[0, inf) or -1" doc:"number of rounds between measurements of a trial's model on test samples (the learning curve); 0: never; -1: about 20 measurements per trial on up to 100 clients, always the same ones, fewer if that would take more than 5 % of the training's multiply-adds" also:"eval_every eval_interval test_every"`
+	EveryTarget  string   `toml:"every_target" of:"auto global personalized" doc:"which models these measurements and eval.record_every are of: the global model, or the clients' personalized ones, see eval.adapt; auto: with eval.every = -1 in fedfast run with a method for personalized models these, without eval.goal and eval.patience, else the global model"`
+	EveryClients int      `toml:"every_clients" in:"[0, inf)" doc:"number of clients for each of these measurements, drawn anew each time, the same for all trials; 0: as for the final result, or with eval.every = -1 as described there"`
+	Goal         float64  `toml:"goal" in:"[0, 1]" doc:"test accuracy, as eval.every measures it, at which fedfast run, or the single trial of a client tuner without a tuner, stops; 0: none" also:"target_accuracy"`
+	RecordEvery  int      `toml:"record_every" in:"[0, inf)" by:"tune" doc:"number of rounds between records of the error, of the models of eval.every_target, on the validation and test samples of every client, also before a trial's first round and after its last; 0: none; fedfast table record sets it"`
+	Baselines    []string `toml:"baselines" of:"local pooled" doc:"models without federation with which the result is compared, trained with as many samples: local, which each client trains alone on its own samples; pooled, which is trained on the samples of all; with the tuned values and with those of the file, of which the lower validation loss counts" also:"baseline"`
+	Patience     int      `toml:"patience" in:"[0, inf)" doc:"early stopping: fedfast run, or the single trial of a client tuner without a tuner, stops after this number of consecutive measurements without a lower error on the clients' validation samples, which eval.every then measures too; the run then returns the model of the lowest one; 0: off" also:"early_stopping early_stop"`
 }
 
 // Budget holds the keys budget.*.
@@ -273,6 +274,12 @@ func (b Budget) Unit() string {
 func (c *Config) MayLackScores() bool {
 	return c.Sampling == fl.SamplingPoisson || tuners.OfAnswers(c.Objective)
 }
+
+// The names of eval.baselines.
+const (
+	BaselineLocal  = "local"
+	BaselinePooled = "pooled"
+)
 
 // ToGoal reports whether the objective is the simulated time to a goal.
 func (c *Config) ToGoal() bool { return c.Objective == tuners.MetricSecondsToGoal }
@@ -449,6 +456,15 @@ func (c *Config) Measures(mode string) string {
 		return c.Judged(mode)
 	}
 	return tuners.TargetGlobal
+}
+
+// checkBaselines returns an error for baselines beside a private training.
+func (c *Config) checkBaselines() error {
+	if len(c.Eval.Baselines) > 0 && c.Private() {
+		const problem = ": their trainings are not in the account of dp.epsilon; leave them out"
+		return &key.Error{Key: "eval.baselines", Problem: problem}
+	}
+	return nil
 }
 
 // check returns an error for settings that have no effect without eval.every.

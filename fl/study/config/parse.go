@@ -324,7 +324,7 @@ func (r *resolver) finish() {
 	if len(c.Space) == 0 {
 		c.Space = nil
 	}
-	for _, list := range []*[]string{&c.Tuner.Allow, &c.Tuner.From, &c.Objectives, &c.Constraints} {
+	for _, list := range []*[]string{&c.Tuner.Allow, &c.Tuner.From, &c.Eval.Baselines, &c.Objectives, &c.Constraints} {
 		if len(*list) == 0 {
 			*list = nil
 		}

@@ -1,10 +1,7 @@
 package result
 
 import (
-	"math"
-
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -38,7 +35,7 @@ func (ref *Reference) Compare(m *Chosen, r *Result, target string) {
 	}
 	ref.Test, ref.Gain = new(was.Error), new(was.Error-now.Error)
 	if was.StdErr != nil && now.StdErr != nil {
-		ref.GainHalf = pairedHalf(m.Evaluation.Clients, r.Evaluation.Clients, target, *ref.Gain)
+		ref.GainHalf = gainHalf(m.Evaluation.Clients, r.Evaluation.Clients, target, *ref.Gain)
 	}
 }
 
@@ -53,30 +50,17 @@ func summaryOf(e *Errors, target string) fl.Summary {
 	return e.Evaluation.GlobalTest
 }
 
-// pairedHalf is half the width of the interval of a gain over clients with their numbers of samples
-// as weights, as Summary.StdErr has them; nil for fewer than two clients that both models have.
-func pairedHalf(was, now []fl.ClientError, target string, gain float64) *float64 {
-	of := func(c fl.ClientError) float64 {
-		if target == tuners.TargetPersonalized {
-			return c.Personalized
-		}
-		return c.Global
-	}
+// gainHalf is half the width of the interval of a gain over clients; nil where the models have other clients.
+func gainHalf(was, now []fl.ClientError, target string, gain float64) *float64 {
 	if len(was) != len(now) {
 		return nil
 	}
-	n, samples, squares := 0, 0, 0.0
+	differences := make([]float64, len(was))
 	for i := range was {
-		d := of(was[i]) - of(now[i]) - gain
-		if math.IsNaN(d) {
-			continue
+		differences[i] = was[i].Global - now[i].Global
+		if target == tuners.TargetPersonalized {
+			differences[i] = was[i].Personalized - now[i].Personalized
 		}
-		n, samples = n+1, samples+was[i].Samples
-		x := float64(was[i].Samples) * d
-		squares += float64(x * x)
 	}
-	if n < 2 {
-		return nil
-	}
-	return new(stats.Student(float64(n-1)) * math.Sqrt(squares*float64(n)/float64(n-1)) / float64(samples))
+	return pairedHalf(was, differences, gain)
 }

@@ -230,6 +230,8 @@ type Result struct {
 	Stopped bool `json:"stopped_by_person,omitempty"`
 	// Reference is what the file's own values come to, nil without tuner.reference.
 	Reference *Reference `json:"reference,omitempty"`
+	// Without compares the returned model with eval.baselines; nil without them.
+	Without []Comparand `json:"without_federation,omitempty"`
 	// Baseline is set when one was asked for.
 	Baseline *BaselineResult `json:"baseline,omitempty"`
 }
@@ -316,6 +318,8 @@ type RunResult struct {
 	Examples        int     `json:"examples"`
 	Seconds         float64 `json:"seconds"`
 	RoundsPerSecond float64 `json:"rounds_per_second"`
+	// Without compares the model with eval.baselines; nil without them.
+	Without []Comparand `json:"without_federation,omitempty"`
 	// Weights are the trained ones in the model's packed layout, nil where they are not at hand.
 	Weights []float32 `json:"-"`
 }

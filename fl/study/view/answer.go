@@ -70,6 +70,9 @@ func (o *Overview) Answer() []string {
 	if text := MeasureText(e, o.Judged()); text != "" {
 		said = append(said, "Measures: "+text+".")
 	}
+	if text := WithoutText(o.Without(), e.Measure); text != "" {
+		said = append(said, "Without federation: "+text+".")
+	}
 	if r := o.Tune; r != nil {
 		said = append(said, fmt.Sprintf("Winner of %s: %s.", oneline.Count(len(o.Suggested()), "trial"), r.Why(o.Config)))
 		settings := r.Best.Hyperparameters(r.Trials)

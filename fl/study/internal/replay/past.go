@@ -31,6 +31,7 @@ type Past struct {
 	Acts      map[int]record.Act // user actions, by the trials that they ended
 	Halted    bool               // a user ended the study
 	Locals    []*record.Local    // what points came to with which clients trained by themselves
+	Alone     []*record.Alone    // the baselines that are done
 	Priors    *record.Priors     // trials of finished studies; nil before they are recorded
 	Pauses    int                // at the limit of wall time
 	Result    []byte             // nil while the study is not finished
@@ -58,7 +59,7 @@ func Read(ctx context.Context, s *store.Store) (*Past, error) {
 		return nil, err
 	}
 	err = s.Each(ctx, p.read, store.KindStudy, store.KindMoved, store.KindData, store.KindSuggest, store.KindReport, store.KindTrial, store.KindRung,
-		store.KindFail, store.KindFinalist, store.KindLocal, store.KindAct, store.KindPriors, store.KindPause, store.KindResult)
+		store.KindFail, store.KindFinalist, store.KindLocal, store.KindAct, store.KindPriors, store.KindAlone, store.KindPause, store.KindResult)
 	if err != nil {
 		return nil, err
 	}
@@ -122,6 +123,8 @@ func (p *Past) read(r store.Row) error {
 				p.Acts[r.Trial] = *rec
 			}
 		})
+	case store.KindAlone:
+		return record.Into(r, func(rec *record.Alone) { p.Alone = append(p.Alone, rec) })
 	case store.KindPriors:
 		return record.Into(r, func(rec *record.Priors) { p.Priors = rec })
 	case store.KindPause:

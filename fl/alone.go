@@ -1,0 +1,69 @@
+package fl
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/fedfast/fedfast/fl/internal/shard"
+	"github.com/fedfast/fedfast/kernels"
+)
+
+// aloneStops is how often a model that is trained alone is measured on the way.
+const aloneStops = 10
+
+// alone trains a client by itself, see EvalConfig.Alone. It returns the model with its validation score.
+func (e *Engine) alone(w *worker, x *shard.Exam, client int, params ClientParams) (*Local, setScore, error) {
+	var l *Local
+	var lowest setScore
+	steps := x.Alone * float64(params.LocalSteps(e.client(client).Train.Len()))
+	if !(steps <= shard.MostCount) {
+		return nil, lowest, errors.New("evaluation: too many local steps of a client alone")
+	}
+	stops := int(max(1, min(steps, aloneStops)))
+	params.Steps, lowest.Loss = int(max(1, math.Ceil(steps/float64(stops)))), math.Inf(1)
+	from, best := w.vector(0), w.vector(1)
+	copy(from, x.Weights)
+	for stop := range stops {
+		var err error
+		l, err = w.begin(localTask{
+			engine: e, client: client, params: params, server: x.Server, round: stop * x.Round / stops, weights: from,
+			key: kernels.Key(e.cfg.Seed, uint64(client), uint64(stop), purposeAlone),
+		})
+		if err != nil {
+			return nil, lowest, err
+		}
+		if err := l.SGD(LocalRun{Afresh: true}); err != nil {
+			return nil, lowest, err
+		}
+		l.hold()
+		copy(from, l.Weights)
+		v, err := l.scoreSet(l.Val, nil)
+		if err != nil {
+			return nil, lowest, err
+		}
+		if v.n == 0 || v.Loss < lowest.Loss {
+			lowest = v
+			copy(best, from)
+		}
+	}
+	copy(l.Weights, best)
+	return l, lowest, nil
+}
+
+// Pooled trains client 0 alone from weights, as EvalConfig.Alone describes, with each of some hyperparameters,
+// and returns the models with the lowest validation losses on the way and their validation scores.
+func (e *Engine) Pooled(
+	ctx context.Context, weights []float32, params []ClientParams, times float64, rounds int,
+) ([][]float32, []Score, error) {
+	models, scores := make([][]float32, len(params)), make([]Score, len(params))
+	x := &shard.Exam{Weights: weights, Server: *e.cfg.Server, Alone: times, Round: rounds}
+	err := e.each(ctx, len(params), func(i int, w *worker) error {
+		l, v, err := e.alone(w, x, 0, params[i])
+		if err == nil {
+			models[i], scores[i] = append(models[i], l.Weights...), v.Score
+		}
+		return err
+	})
+	return models, scores, err
+}
