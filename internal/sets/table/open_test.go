@@ -494,7 +494,8 @@ func TestOddFiles(t *testing.T) {
 					path = filepath.Join(dir, name)
 				}
 			}
-			cfg := data.Config{Name: "csv", Path: path, Split: "100/0/0", MinSamples: 1, IID: new(false),
+			cfg := data.Config{
+				Name: "csv", Path: path, Split: "100/0/0", MinSamples: 1, IID: new(false),
 				TableConfig: data.TableConfig{LabelColumn: "y", ClientColumn: "who", Rare: 1},
 			}
 			if strings.Contains(tt.name, "missing values") || tt.name == "texts named" {

@@ -256,9 +256,9 @@ func (t *table) positive() error {
 	}
 	ones := 0
 	for i, x := range c.values {
-		order, f := cmp.Compare(float64(x), bound), float64(x)
+		order := cmp.Compare(float64(x), bound)
 		if x == x && !c.many {
-			if f = c.numbers[int(x)]; f == f && numeric {
+			if f := c.numbers[int(x)]; f == f && numeric {
 				order = cmp.Compare(f, bound)
 			} else {
 				order = strings.Compare(c.texts[int(x)], m[2])
