@@ -67,7 +67,7 @@ type Comparison struct {
 func Cells() []Cell {
 	return slices.Concat(
 		fedexTable(), fedexFigures(), fedexElsewhere(), workshopCells(), pairedCells(), ablationCells(), rivalCells(), fathomCells(),
-		fedtuneCells(), fedtuneElsewhere(), sidesCells(), nasCells(), nasElsewhereToo(), deviceCells(), tunedCells(), pfllibCells(), boardCells(), privateCells(),
+		fedtuneCells(), fedtuneElsewhere(), nasCells(), nasElsewhereToo(), deviceCells(), tunedCells(), pfllibCells(), boardCells(), privateCells(),
 	)
 }
 

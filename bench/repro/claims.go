@@ -20,7 +20,7 @@ func AbstractClaims(all []*Metrics) (Table, error) {
 	var cells []Cell
 	for _, c := range Cells() {
 		switch name, _, _ := strings.Cut(c.Name, "/"); name {
-		case "fedex-table1", "fedex-paired", "fedtune-table1", "fedtune-table2", "fedtune-sides", staticName, siteName, "perfedrlnas":
+		case "fedex-table1", "fedex-paired", "fedtune-table1", "fedtune-table2", staticName, siteName, "perfedrlnas":
 			cells = append(cells, c)
 		}
 	}
@@ -284,18 +284,13 @@ func (r *Report) fedtuneBy(table *Row, control func(*Row) string) (ours, verdict
 		plain(table.Sample.Mean, 1), variantText(table.Variant), strings.Join(texts, ", "), broke, len(table.metrics)), strings.Join(verdicts, "; ")
 }
 
-// orderSays tells the rank correlation of each recorded table.
+// orderSays tells the rank correlation of the recorded table.
 func (r *Report) orderSays() (ours, verdict string) {
-	var texts []string
-	for _, name := range []string{"fedtune-table2/order", "fedtune-sides/" + fedtuneSets[3].name + "/rounds20/order"} {
-		if row := r.most(name); row != nil && row.Sample.N > 0 {
-			texts = append(texts, plain(row.Sample.Mean, 1))
-		}
-	}
-	if texts == nil {
+	row := r.most("fedtune-table2/order")
+	if row == nil || row.Sample.N == 0 {
 		return notRun, open
 	}
-	return "recorded tables: " + strings.Join(texts, ", "), "no such order"
+	return "recorded table: " + plain(row.Sample.Mean, 1), "no such order"
 }
 
 // ownNetworksSay compares a network for each client with FedAvg's trained locally.

@@ -151,42 +151,6 @@ func fedtuneCells() []Cell {
 	return cells
 }
 
-// sideRounds are how many rounds proxy federations run in parallel: 20 are
-// the paper's.
-var sideRounds = []int{5, 10, 20}
-
-// sidesCells ask how long proxy federations must run for a table that lasts: the best
-// accuracy, that at the end, and where a run broke down.
-func sidesCells() []Cell {
-	var cells []Cell
-	add := func(name string, t *Training) {
-		for _, c := range []Cell{
-			{Name: name + "/best", Unit: "% best test accuracy", Measure: bestAccuracy, Picture: name},
-			{Name: name + "/end", Unit: "% test accuracy at the end", Measure: finalAccuracy},
-			{Name: name + "/broke", Unit: "round after which test accuracy stays below half of its best", Measure: brokeAt},
-			{Name: name + "/order", Unit: "rank correlation of a table's learning rates with its heterogeneity indices", Measure: ratesByHI},
-		} {
-			c.Paper, c.Where, c.Instead, c.Training = fedtunePaper, "no table", "not published", t
-			cells = append(cells, c)
-		}
-	}
-	set := fedtuneSets[3]
-	for _, rounds := range sideRounds {
-		t := fedtuneTraining(set, "table")
-		t.Key = fmt.Sprintf("fedtune-%s-sides%d", set.name, rounds)
-		t.Sets = append(t.Sets, fmt.Sprintf("tuner.options.rounds=%d", rounds))
-		t.Deviates = append(t.Deviates, fmt.Sprintf("proxy federations run %d rounds whatever the scale (the paper: 20)", rounds))
-		t.Shrink = func(c *config.Config, scale float64) []string {
-			notes := shrinkFedtune(c, scale)
-			c.Tuner.Options["rounds"] = int64(rounds)
-			return notes[:2] // the third is of the rounds of proxy federations
-		}
-		add(fmt.Sprintf("fedtune-sides/%s/rounds%d", set.name, rounds), t)
-	}
-	add("fedtune-sides/"+set.name+"/global", fedtuneTraining(set, "global"))
-	return cells
-}
-
 // brokeAt is the round after which the test accuracy stays below half of the best
 // before; it is NaN for a run that does not break down, and for a regression.
 func brokeAt(m *Metrics) (float64, bool) {
@@ -274,15 +238,6 @@ func fedtuneClaims() []Comparison {
 	for _, set := range fedtuneSets {
 		name := "fedtune-table1/" + set.name
 		claims = append(claims, Comparison{Name: name, Claim: "the table beats global tuning", New: name + "/table", Old: name + "/global", Higher: true})
-	}
-	for _, rounds := range sideRounds {
-		for _, what := range []string{"best", "end"} {
-			name := "fedtune-sides/" + fedtuneSets[3].name
-			claims = append(claims, Comparison{
-				Name: fmt.Sprintf("%s/rounds%d/%s", name, rounds, what), Claim: "the table beats global tuning",
-				New: fmt.Sprintf("%s/rounds%d/%s", name, rounds, what), Old: name + "/global/" + what, Higher: true,
-			})
-		}
 	}
 	return claims
 }

@@ -28,18 +28,3 @@ func TestBrokeAt(t *testing.T) {
 		}
 	}
 }
-
-// TestSidesKeepTheirRounds scales a study, but not its proxy federations.
-func TestSidesKeepTheirRounds(t *testing.T) {
-	cells := sidesCells()
-	each := len(cells) / (len(sideRounds) + 1) // the last are of the study without them
-	for i, c := range cells[:each*len(sideRounds)] {
-		config, _, err := c.Training.config(Options{Scale: 0.25}, 1, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := config.Tuner.Options["rounds"]; got != int64(sideRounds[i/each]) || config.Rounds != 125 {
-			t.Errorf("%s: %v rounds of proxy federations, %d of the study", c.Name, got, config.Rounds)
-		}
-	}
-}

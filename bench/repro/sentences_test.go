@@ -416,17 +416,9 @@ func sentencesOfFedTune(t *testing.T) said {
 
 	// FedTune's Table 2.
 	order := func(name string) float64 { return reportOf(t, name).Rows[0].Sample.Mean }
-	add("papers/fedtune.md", "with the heterogeneity index is %.2f in the table of 5 rounds and %.2f in that of 20", order("fedtune-table2/order"), order("fedtune-sides/fmnist/rounds20/order"))
+	add("papers/fedtune.md", "with the heterogeneity index is %.2f", order("fedtune-table2/order"))
 
 	// FedTune's tables that break down.
-	sides := reportOf(t, "fedtune-sides/fmnist/rounds20").measured("fedtune-sides/fmnist/rounds20/best", "")
-	var peaks [3]float64
-	for i := range peaks {
-		peaks[i], _ = bestAccuracy(sides[i+1])
-	}
-	for _, page := range []string{"papers/fedtune.md", "advice.md"} {
-		add(page, "after 20, 10 and 15 rounds, from %.1f, %.1f and %.1f %%", peaks[0], peaks[1], peaks[2])
-	}
 	fmnist := reportOf(t, "fedtune-table1/fmnist")
 	rate, table := fmnist.measured("fedtune-table1/fmnist/global", "client.lr="+tunedRate), fmnist.measured("fedtune-table1/fmnist/table", "")
 	var above []float64

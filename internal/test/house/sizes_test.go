@@ -24,7 +24,7 @@ const mostCode = 119000
 // lowers another by as much.
 var mayHold = map[string]int{
 	"bench":                            2738,
-	"bench/repro":                      4698,
+	"bench/repro":                      4654,
 	"cmd":                              16244,
 	"data":                             3098,
 	"data/sets":                        23,
