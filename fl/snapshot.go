@@ -158,9 +158,7 @@ func (e *snapshotWriter) text(s string) {
 
 func (e *snapshotWriter) vector(x []float32) {
 	e.uint64(uint64(len(x)))
-	for part := range slices.Chunk(x, vectorPart) {
-		e.write(tensor.LittleEndian(part))
-	}
+	e.write(tensor.LittleEndian(x))
 }
 
 const (

@@ -52,6 +52,8 @@ var outputs = [][2]string{
 	{"study show SEEDS", "study show ts"},
 	{"study list", "study list ."},
 	{"study export", "study export t"},
+	{"study pack", "study pack t --out t.fedfast"},
+	{"verify", "verify t.fedfast --rounds 1"},
 	{"eval", "eval r"},
 	{"eval", "eval t --predictions p.csv"},
 	{"eval", "eval bare/model.safetensors bare/config.toml"},

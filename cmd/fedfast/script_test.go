@@ -3,16 +3,19 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"image"
 	"image/png"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,6 +57,7 @@ func TestScripts(t *testing.T) {
 
 			"flip":      flip,
 			"handed":    handed,
+			"repacked":  repacked,
 			"sametext":  sameText,
 			"stopat":    stopAt,
 			"waitlines": waitLines,
@@ -126,6 +130,26 @@ func gzipped(ts *testscript.TestScript, neg bool, args []string) {
 		keep -= cut
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b.Bytes()[:keep], 0o600))
+}
+
+// repacked FROM TO PATTERN TEXT: puts a text in place of what a pattern matches in the lines of a
+// packed study, and seals it anew.
+func repacked(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: repacked FROM TO PATTERN TEXT")
+	}
+	zip, err := gzip.NewReader(strings.NewReader(ts.ReadFile(args[0])))
+	ts.Check(err)
+	text, err := io.ReadAll(zip)
+	ts.Check(err)
+	text = text[:bytes.LastIndex(text, []byte(`{"sha256":`))]
+	text = regexp.MustCompile(`(?m)`+args[2]).ReplaceAll(text, []byte(args[3]))
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err = fmt.Fprintf(w, "%s{\"sha256\":\"%x\"}\n", text, sha256.Sum256(text))
+	ts.Check(err)
+	ts.Check(w.Close())
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b.Bytes(), 0o600))
 }
 
 // femnist FILE USER IMAGES LABELS: writes a LEAF JSON file with one user, who may

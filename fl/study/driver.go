@@ -88,6 +88,9 @@ func newDriver(ctx context.Context, s *Setup) (*driver, error) {
 		Hyper:  trial.Hyper{Base: c.Hyper(), Adds: map[string]bool{}, Method: method, Probes: s.scoreProbes()},
 		Stored: trial.Stored{Every: s.SnapshotEvery, Last: s.KeepTrials, Held: int(mostHeld / max(1, waiting))},
 	}
+	if s.sealed {
+		d.study.Recorded = missing
+	}
 	if err := d.openTuners(ctx); err != nil {
 		engine.Close()
 		return nil, err

@@ -69,26 +69,34 @@ func Run(ctx context.Context, s Setup) (*result.RunResult, error) {
 // trained brings the one trial of a plain run to its end, and its model here. The
 // caller closes the driver.
 func (s *Setup) trained(ctx context.Context) (d *driver, t *entrant, m trial.Model, err error) {
+	if d, t, err = s.ended(ctx); err != nil {
+		return nil, nil, m, err
+	}
+	if m = t.TakeBest(); math.IsNaN(m.Score) || m.Round == t.Rounds() {
+		m = t.LastModel(math.NaN())
+	}
+	if err = m.Fill(ctx); err != nil {
+		d.close()
+	}
+	return d, t, m, err
+}
+
+// ended is trained without the model.
+func (s *Setup) ended(ctx context.Context) (d *driver, t *entrant, err error) {
 	given := s.Config // as it was given, for the record
 	if s.Trainer != nil && s.Store == nil {
-		return nil, nil, m, errNoStore
+		return nil, nil, errNoStore
 	}
 	s.Tuner, s.ClientTuner, s.Control, s.Unscored = nil, nil, nil, true
 	s.untune()
 	s.Config.Budget = config.Budget{Rounds: given.Rounds, TrialRounds: given.Rounds}
 	if d, err = newDriver(ctx, s); err != nil {
-		return nil, nil, m, err
+		return nil, nil, err
 	}
-	if t, err = d.train(ctx, &given); err == nil {
-		if m = t.TakeBest(); math.IsNaN(m.Score) || m.Round == t.Rounds() {
-			m = t.LastModel(math.NaN())
-		}
-		err = m.Fill(ctx)
-	}
-	if err != nil {
+	if t, err = d.train(ctx, &given); err != nil {
 		d.close()
 	}
-	return d, t, m, err
+	return d, t, err
 }
 
 // train runs the one trial of a plain run to its end.

@@ -57,6 +57,7 @@ type Setup struct {
 	// Log receives messages about failed trials and damaged files; nil discards them.
 	Log *slog.Logger
 
+	sealed  bool            // all its rounds are recorded
 	wall    *wall           // its limit of wall time; nil without
 	account *config.Account // of a private run; nil without dp.*
 	method  *fl.Method      // nil stands for Config.Method; tests set another one

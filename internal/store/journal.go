@@ -81,12 +81,17 @@ func (s *Store) Append(kind string, trial, round int, data []byte) error {
 		return fmt.Errorf("record of kind %s: has %s, must have at most %s", kind, memory.Size(int64(len(data))), memory.Size(maxData))
 	}
 	return s.add(len(data), func(b *batch) {
-		s.seq++
-		row := Row{Seq: s.seq, At: time.Now().UnixMilli(), Kind: kind, Trial: trial, Round: round, Data: bytes.Clone(data)}
-		s.last = row.sum(s.last)
-		b.rows = append(b.rows, row)
-		b.sums = append(b.sums, s.last)
+		s.append(b, Row{At: time.Now().UnixMilli(), Kind: kind, Trial: trial, Round: round, Data: data})
 	})
+}
+
+// append adds a row to a batch, with its number and checksum.
+func (s *Store) append(b *batch, r Row) {
+	s.seq++
+	r.Seq, r.Data = s.seq, bytes.Clone(r.Data)
+	s.last = r.sum(s.last)
+	b.rows = append(b.rows, r)
+	b.sums = append(b.sums, s.last)
 }
 
 // SetState keeps the state of a session after a number of calls in one of its

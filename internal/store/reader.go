@@ -61,9 +61,9 @@ func (dir notBegunError) Error() string { return string(dir) + ": the study has 
 // Is makes it an fs.ErrNotExist.
 func (notBegunError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// Look opens the study in a directory for reading, whose rows have the checksums that fedfast
-// wrote: a row is read for them once in a process. A directory without a study is an error
-// that wraps fs.ErrNotExist.
+// Look opens the study in a directory, or in a file of View.Pack, for reading, whose rows have the
+// checksums that fedfast wrote: a row is read for them once in a process. A directory without a study
+// is an error that wraps fs.ErrNotExist.
 func Look(ctx context.Context, dir string) (*View, error) {
 	v, err := Glance(ctx, dir)
 	if err != nil {
@@ -77,6 +77,14 @@ func Look(ctx context.Context, dir string) (*View, error) {
 
 // Glance is Look without the checksums: for lists, which take no time for the rows.
 func Glance(ctx context.Context, dir string) (*View, error) {
+	if isFile(dir) {
+		s, _, err := Unpack(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		s.timer.Stop()
+		return &View{dir, s.db}, nil
+	}
 	path := filepath.Join(dir, File)
 	if !Exists(dir) {
 		return nil, NoStudyError(dir)

@@ -27,6 +27,7 @@ type Store struct {
 	db     *sql.DB
 	notes  []string
 	notice func(string)
+	memory bool // it has no file, see Unpack
 
 	committing sync.Mutex // held while a batch is written
 	mu         sync.Mutex // guards what follows
@@ -174,6 +175,9 @@ func Exists(dir string) bool {
 // Close commits what waits and releases the lock.
 func (s *Store) Close() error {
 	s.timer.Stop()
+	if s.memory {
+		return s.db.Close()
+	}
 	return errors.Join(s.Flush(), s.db.Close(), s.lock.Close())
 }
 

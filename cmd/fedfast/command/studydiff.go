@@ -24,10 +24,11 @@ func newDiff(a *app) *cobra.Command {
 		Use:               "diff A B",
 		ValidArgsFunction: completeStudy,
 		Short:             "Find the first decision and round in which two studies differ",
-		Long: "Compare the records of two studies: their configurations and data, what their tuners decided, and what\n" +
-			"each round measured, to the last bit, with the digests of the weights. Studies with --set digests=all\n" +
-			"also tell which clients' changes differ first, and in which tensors. The exit status is 0 if data, decisions, rounds and results are\n" +
-			"equal, and 1 if not. The rounds of an unfinished study are compared as far as they go.",
+		Long: "Compare the records of two studies, also packed ones: their configurations and data, what their tuners\n" +
+			"decided, and what each round measured, to the last bit, with the digests of the weights. Studies with\n" +
+			"--set digests=all also tell which clients' changes differ first, and in which tensors. The exit status\n" +
+			"is 0 if data, decisions, rounds and results are equal, and 1 if not. The rounds of an unfinished study\n" +
+			"are compared as far as they go.",
 		Example: "  fedfast study diff monday tuesday",
 		Args:    cobra.ExactArgs(2),
 		RunE:    a.work(func(cmd *cobra.Command, args []string) error { return a.diff(cmd.Context(), args[0], args[1]) }),
@@ -43,11 +44,8 @@ func (a *app) diff(ctx context.Context, dirs ...string) error {
 			return usageError{fmt.Errorf("%s: contains studies of several seeds; give one of them, such as %s", dir, one)}
 		}
 		s, o, err := view.Open(ctx, dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			return usageError{err}
-		}
 		if err != nil {
-			return err
+			return wrongPath(err)
 		}
 		defer func() { _ = s.Close() }() // it was read only
 		studies, all = append(studies, s), append(all, o)
@@ -63,6 +61,14 @@ func (a *app) diff(ctx context.Context, dirs ...string) error {
 	}
 	if err == nil && !d.Equal() {
 		err = fmt.Errorf("%s and %s differ", dirs[0], dirs[1])
+	}
+	return err
+}
+
+// wrongPath makes wrong usage of the error about a path with nothing at it.
+func wrongPath(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return usageError{err}
 	}
 	return err
 }

@@ -244,7 +244,7 @@ func split(a, b func(f func(store.Row) error) error, whole bool) (p parting, err
 			p.at.Values = []Pair{{"recorded next", of(r), of(q)}}
 			return errParted
 		}
-		if p.at.Values, err = differing(r.Data, q.Data); err == nil {
+		if p.at.Values, err = Differing(r.Data, q.Data); err == nil {
 			err = errParted
 		}
 		return err
@@ -291,7 +291,7 @@ func (p *parting) round(r, q store.Row) error {
 	b, errB := json.Marshal(y)
 	err = cmp.Or(errA, errB)
 	if err == nil && !bytes.Equal(a, b) {
-		s.Values, err = differing(a, b)
+		s.Values, err = Differing(a, b)
 	}
 	switch {
 	case err != nil:
@@ -354,8 +354,28 @@ func changes(x, y *record.Round) []Change {
 	return all
 }
 
-// differing are the values in which two JSON objects differ.
-func differing(a, b []byte) ([]Pair, error) {
+// Whole returns an error unless the study has finished, and its record has every round of its trials.
+func (s *Study) Whole(ctx context.Context, o *Overview) error {
+	if o.State != Completed {
+		return fmt.Errorf("%s: the study has not finished", s.dir)
+	}
+	for _, t := range o.Trials {
+		next := t.First + 1
+		err := s.view.Of(ctx, t.Number, -1, func(r store.Row) error {
+			if next++; r.Round != next-1 {
+				return fmt.Errorf("%s: the record lacks round %d of trial %d", s.dir, next-1, t.Number)
+			}
+			return nil
+		}, store.KindRound)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Differing returns the values in which two JSON objects differ, by their paths.
+func Differing(a, b []byte) ([]Pair, error) {
 	x, err := flat(a)
 	if err != nil {
 		return nil, err

@@ -64,6 +64,11 @@ func (s *Study) Close() error { return s.view.Close() }
 // Last returns the number of the last entry, 0 without any.
 func (s *Study) Last(ctx context.Context) (int64, error) { return s.view.Last(ctx) }
 
+// Pack is store.View.Pack.
+func (s *Study) Pack(ctx context.Context, path string) (store.Seal, error) {
+	return s.view.Pack(ctx, path)
+}
+
 // Dir returns the study's directory.
 func (s *Study) Dir() string { return s.dir }
 

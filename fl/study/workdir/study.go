@@ -306,21 +306,26 @@ func (s *Study) Run(ctx context.Context, o Options) (*result.RunResult, error) {
 // Remeasure evaluates a model of the finished study again, as the study did, on the
 // clients that eval says: see study.Remeasure. Nothing of the study changes.
 func (s *Study) Remeasure(ctx context.Context, o Options, eval config.Eval, sha256 string) (*result.Chosen, error) {
-	var setup *study.Setup
-	var err error
-	if s.Stored.Mode == config.ModeTune {
-		var closeTuners func()
-		if setup, _, closeTuners, err = s.launched(ctx, o); err == nil {
-			defer closeTuners()
-		}
-	} else {
-		setup, err = s.prepare(ctx, o)
-	}
+	setup, closeTuners, err := s.again(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	setup.Store = s.dir.store
+	defer closeTuners()
 	return study.Remeasure(ctx, *setup, eval, sha256)
+}
+
+// again prepares the set-up of a recorded study, with its tuners. The caller calls closeTuners.
+func (s *Study) again(ctx context.Context, o Options) (setup *study.Setup, closeTuners func(), err error) {
+	closeTuners = func() {}
+	if s.Stored.Mode == config.ModeTune {
+		setup, _, closeTuners, err = s.launched(ctx, o)
+	} else {
+		setup, err = s.prepare(ctx, o)
+	}
+	if err == nil {
+		setup.Store = s.dir.store
+	}
+	return setup, closeTuners, err
 }
 
 // launched launches the tuners and prepares the set-up of a Tune. The caller calls

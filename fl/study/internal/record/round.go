@@ -196,45 +196,41 @@ func (rec *Round) Match(o *Round) {
 type Hashes []int64
 
 // MarshalText writes the bytes.
-func (h Hashes) MarshalText() ([]byte, error) {
-	raw, err := binary.Append(nil, binary.LittleEndian, []int64(h))
+func (h Hashes) MarshalText() ([]byte, error) { return numbersText([]int64(h)) }
+
+// UnmarshalText reads what MarshalText writes.
+func (h *Hashes) UnmarshalText(text []byte) (err error) {
+	*h, err = readNumbers[int64](text)
+	return err
+}
+
+// numbersText writes numbers as the base64 of their little-endian bytes.
+func numbersText(v any) ([]byte, error) {
+	raw, err := binary.Append(nil, binary.LittleEndian, v)
 	return base64.StdEncoding.AppendEncode(nil, raw), err
 }
 
-// UnmarshalText reads what MarshalText writes.
-func (h *Hashes) UnmarshalText(text []byte) error {
+// readNumbers reads what numbersText writes.
+func readNumbers[T int64 | float64](text []byte) ([]T, error) {
 	raw, err := base64.StdEncoding.AppendDecode(nil, text)
 	if err != nil || len(raw)%8 != 0 {
-		return errors.New("invalid list of hashes")
+		return nil, errors.New("invalid list of numbers")
 	}
-	*h = make(Hashes, len(raw)/8)
-	_, err = binary.Decode(raw, binary.LittleEndian, []int64(*h))
-	return err
+	v := make([]T, len(raw)/8)
+	_, err = binary.Decode(raw, binary.LittleEndian, v)
+	return v, err
 }
 
 // Floats is a list whose JSON is the base64 of its little-endian bytes.
 type Floats []float64
 
 // MarshalText writes the bytes.
-func (f Floats) MarshalText() ([]byte, error) {
-	raw := make([]byte, 0, 8*len(f))
-	for _, x := range f {
-		raw = binary.LittleEndian.AppendUint64(raw, math.Float64bits(x))
-	}
-	return base64.StdEncoding.AppendEncode(nil, raw), nil
-}
+func (f Floats) MarshalText() ([]byte, error) { return numbersText([]float64(f)) }
 
 // UnmarshalText reads what MarshalText writes.
-func (f *Floats) UnmarshalText(text []byte) error {
-	raw, err := base64.StdEncoding.AppendDecode(nil, text)
-	if err != nil || len(raw)%8 != 0 {
-		return errors.New("invalid list of errors")
-	}
-	*f = make(Floats, len(raw)/8)
-	for i := range *f {
-		(*f)[i] = math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:]))
-	}
-	return nil
+func (f *Floats) UnmarshalText(text []byte) (err error) {
+	*f, err = readNumbers[float64](text)
+	return err
 }
 
 // Rung is a score at which the tuner decides.

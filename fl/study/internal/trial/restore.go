@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,6 +86,32 @@ func (s *Study) fork(source *fl.Trial, number int) (*fl.Trial, error) {
 	return s.Engine.Restore(snapshot)
 }
 
+// DifferError is the error of a round that was trained again and is not the recorded one.
+type DifferError struct {
+	// Trial and Round say which, from 1. Now is the record of the training, Recorded the other one.
+	Trial, Round  int
+	Now, Recorded []byte
+}
+
+// Error shows both records.
+func (e *DifferError) Error() string {
+	return fmt.Sprintf("trial %d, round %d: repeated from its recorded plan, it measures %s instead of the recorded %s; "+
+		"the study was started by another version of fedfast, on other data or on another kind of CPU",
+		e.Trial, e.Round, e.Now, e.Recorded)
+}
+
+// Verify trains the trial again from its beginning up to a round, which must be recorded; each is
+// called after each round. Another record than that of the study is a *DifferError.
+func (t *Trial) Verify(ctx context.Context, to int, each func(*fl.Trial) error) error {
+	tr, err := t.startingPoint(ctx, 0)
+	for err == nil && tr.Rounds() < to {
+		if err = cmp.Or(ctx.Err(), t.repeat(ctx, here{t.study, tr})); err == nil {
+			err = each(tr)
+		}
+	}
+	return err
+}
+
 // repeat runs a recorded round again.
 func (t *Trial) repeat(ctx context.Context, tr training) error {
 	round := tr.Rounds()
@@ -109,8 +136,7 @@ func (t *Trial) repeat(ctx context.Context, tr training) error {
 		if err != nil || same {
 			return err
 		}
-		return fmt.Errorf("trial %d, round %d: repeated from its recorded plan, it measures %s instead of the recorded %s; the study was started by another version of fedfast, on other data or on another kind of CPU",
-			t.Number, round+1, again, want)
+		return &DifferError{t.Number, round + 1, again, want}
 	})
 	return err
 }

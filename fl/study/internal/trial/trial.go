@@ -119,6 +119,9 @@ func (t *Trial) Hyper() hyper.Values {
 // Rounds returns how many rounds the trial has run.
 func (t *Trial) Rounds() int { return t.rounds }
 
+// Base returns how many rounds the trial took over from its source, 0 without one.
+func (t *Trial) Base() int { return t.base }
+
 // Recorded reports whether the next round is recorded.
 func (t *Trial) Recorded() bool { return t.rounds < t.past.Rounds }
 

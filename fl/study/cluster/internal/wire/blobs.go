@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -18,6 +16,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/tensor"
 )
 
 // chunk is the size of the messages a blob is split into.
@@ -164,12 +163,7 @@ func EncodeSnapshot(s *fl.Snapshot) ([]byte, error) {
 
 // Sum returns the SHA-256 of weights in hexadecimal.
 func Sum(weights []float32) string {
-	h, text := sha256.New(), []byte(nil)
-	for some := range slices.Chunk(weights, 1<<14) {
-		text, _ = binary.Append(text[:0], binary.LittleEndian, some) // numbers have a size
-		h.Write(text)
-	}
-	return hex.EncodeToString(h.Sum(nil))
+	return fmt.Sprintf("%x", sha256.Sum256(tensor.LittleEndian(weights)))
 }
 
 // PutBytes stores bytes and returns their digest.
