@@ -14,18 +14,11 @@ import (
 	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
-	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
-// fleetOptions are the flags of data fleet.
-type fleetOptions struct {
-	configOptions
-	plot plotOptions
-}
-
 func newDataFleet(a *app) *cobra.Command {
-	o := &fleetOptions{}
+	o := &configOptions{}
 	cmd := &cobra.Command{
 		Use:   "fleet [FILE]",
 		Short: "Show the simulated devices of the clients",
@@ -33,10 +26,8 @@ func newDataFleet(a *app) *cobra.Command {
 			"takes with the model and the method of a study, how many jobs fail, and how many clients are\n" +
 			"available over a day. Nothing is trained. Times are for the whole model and for a client that\n" +
 			"stays available.",
-		Example: "  fedfast data fleet --preset quickstart --set fleet.devices=phones --set fleet.availability=daily \\\n" +
-			"      --plot fleet.svg",
+		Example: "  fedfast data fleet --preset quickstart --set fleet.devices=phones --set fleet.availability=daily",
 		Args:    cobra.MaximumNArgs(1),
-		PreRunE: func(*cobra.Command, []string) error { return o.plot.validate() },
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			c, places, err := o.load(a, args, "")
 			if err != nil {
@@ -45,11 +36,10 @@ func newDataFleet(a *app) *cobra.Command {
 			if err := c.Check(); err != nil {
 				return usageError{places.Explain(err)}
 			}
-			return o.run(cmd.Context(), a, c)
+			return a.fleet(cmd.Context(), c)
 		}),
 	}
 	o.addFlags(cmd)
-	o.plot.addFlags(cmd, "plot the devices, their times and their availability")
 	return cmd
 }
 
@@ -84,7 +74,8 @@ type fleetSummary struct {
 	Notes     []string  `json:"notes"`
 }
 
-func (o *fleetOptions) run(ctx context.Context, a *app, c *config.Config) error {
+// fleet prints the devices of a study's clients.
+func (a *app) fleet(ctx context.Context, c *config.Config) error {
 	fed, m, err := config.Prepare(ctx, c)
 	if err != nil {
 		return err
@@ -97,9 +88,6 @@ func (o *fleetOptions) run(ctx context.Context, a *app, c *config.Config) error 
 	_, flops := m.FLOPs()
 	s, err := summarizeFleet(c, fed, float64(flops), memory, job)
 	if err != nil {
-		return err
-	}
-	if err := o.plot.write(func() (*figure.Figure, error) { return s.figure(), nil }); err != nil {
 		return err
 	}
 	if a.json {
