@@ -40,7 +40,7 @@ func (e *Engine) everyOf(asked bool, samples int) int {
 // scoredEvery is everyOf for the samples by which trials are judged.
 func (e *Engine) scoredEvery() int { return e.everyOf(e.cfg.Measures, 0) }
 
-// newTally returns a tally of the masks and, with every > 0, of the answers about one of so many samples
+// newTally returns a tally of the masks and, with every > 0, of the answers about one in N samples
 // of v, which differ between clients; nil without either.
 func (e *Engine) newTally(every, client int, v data.View) *tally {
 	masks := e.cfg.Data.Masks

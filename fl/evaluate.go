@@ -167,7 +167,7 @@ type EvalConfig struct {
 	// Method.Kept, instead of those that they train. It needs Clients all the same.
 	Kept bool
 	// Alone, when > 0, has Evaluate leave out all but the personalized scores, and has these be of the models
-	// that clients make all alone, without a server: by so many trainings as a round has, a fraction of one
+	// that clients make all alone, without a server: by a number of trainings of a round, a fraction of one
 	// too, with plain local steps and the schedules of Round rounds. Of the model at ten times on the way that
 	// of the lowest validation loss is the client's.
 	Alone float64

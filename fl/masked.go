@@ -30,7 +30,7 @@ type tally struct {
 	answers measure.Answers
 	classes int
 	tags    bool
-	every   int // one of so many samples is answered for; 0 is none
+	every   int // one in N samples is answered for; 0 is none
 	next    int // samples before the next one of these
 }
 

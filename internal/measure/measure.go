@@ -1,5 +1,5 @@
 // Package measure has the measures by which classifiers are judged beside their error, over the probabilities
-// that they give. The definitions are those of scikit-learn, which its tests compare with.
+// that they give. It follows the definitions of scikit-learn, with which its tests compare.
 package measure
 
 import (
@@ -127,11 +127,11 @@ type Bin struct {
 	Accuracy   float64 `json:"accuracy"`
 }
 
-// Measures are those of a model over the samples of clients.
+// Measures judge a model on the samples of clients.
 type Measures struct {
 	// Values are those that there are of the task, by their names.
 	Values map[string]Value `json:"values"`
-	// Recall is that of each class, null of one that does not occur. Confusion counts samples by their class
+	// Recall has the recall of each class, null of one that does not occur. Confusion counts samples by their class
 	// (row) and the predicted one, for at most 20 classes. Reliability are the bins of the calibration error.
 	Recall      []*float64 `json:"recall,omitempty"`
 	Confusion   [][]int    `json:"confusion,omitempty"`

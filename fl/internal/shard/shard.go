@@ -67,7 +67,7 @@ type Exam struct {
 	Clients []int
 	Unseen  bool
 	Central bool `json:",omitempty"`
-	// Every has scores on test examples hold the answers about one of so many; 0 is none.
+	// Every has scores on test examples hold the answers about one in N; 0 is none.
 	Every int `json:",omitempty"`
 	// GlobalVal and GlobalTest have the weights as they are measured on validation
 	// and test examples, PersonalVal and PersonalTest those that each client trains
@@ -76,7 +76,7 @@ type Exam struct {
 	// Kept has PersonalVal and PersonalTest measure the models that the clients have
 	// instead, without training.
 	Kept bool `json:",omitempty"`
-	// Alone, when > 0, has them measure the models that clients make all alone of so many trainings
+	// Alone, when > 0, has them measure the models that clients make all alone by N trainings
 	// instead, one after the other from Weights, by plain local steps with the schedules of Round rounds.
 	Alone float64 `json:",omitempty"`
 	// Params are the hyperparameters of that training, one for all or one for each of
