@@ -1,6 +1,7 @@
 package bench_test
 
 import (
+	"bytes"
 	"encoding/csv"
 	"fmt"
 	"math"
@@ -15,12 +16,11 @@ import (
 
 // TestAdviceOnPrecision compares the advice on bf16 with the records of trainings and rounds.
 func TestAdviceOnPrecision(t *testing.T) {
-	file, err := os.Open("results/precision.csv")
+	text, err := os.ReadFile("results/precision.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
-	rows, err := csv.NewReader(file).ReadAll()
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}

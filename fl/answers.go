@@ -61,13 +61,14 @@ func (e *Engine) newTally(every, client int, v data.View) *tally {
 func (t *tally) answer(b *nn.Batch) {
 	for ; t.every > 0 && t.next < b.N; t.next += t.every {
 		z := b.Outputs[t.next*t.classes:][:t.classes]
-		if t.tags {
+		switch {
+		case t.tags:
 			for _, y := range b.Targets[t.next*t.classes:][:t.classes] {
 				t.answers = append(t.answers, float64(y))
 			}
-		} else if b.Labels[t.next] < 0 {
+		case b.Labels[t.next] < 0:
 			continue
-		} else {
+		default:
 			t.answers = append(t.answers, float64(b.Labels[t.next]))
 		}
 		top, sum, from := slices.Max(z), 0.0, len(t.answers)

@@ -276,7 +276,7 @@ func (r *Report) fedtuneBy(table *Row, control func(*Row) string) (ours, verdict
 	}
 	broke := 0
 	for _, m := range table.metrics {
-		if at, _ := brokeAt(m); !math.IsNaN(at) {
+		if at := brokeAt(m); !math.IsNaN(at) {
 			broke++
 		}
 	}

@@ -153,14 +153,11 @@ func fedtuneCells() []Cell {
 
 // brokeAt is the round after which the test accuracy stays below half of the best
 // before; it is NaN for a run that does not break down, and for a regression.
-func brokeAt(m *Metrics) (float64, bool) {
-	if m.End.regression() {
-		return math.NaN(), true
+func brokeAt(m *Metrics) float64 {
+	if _, from := result.Broke(m.End.Curve); from != nil && !m.End.regression() {
+		return float64(from.Round)
 	}
-	if _, from := result.Broke(m.End.Curve); from != nil {
-		return float64(from.Round), true
-	}
-	return math.NaN(), true
+	return math.NaN()
 }
 
 // seedsOf is how often a paper repeated a training; once what cannot be run here.

@@ -23,7 +23,7 @@ func TestBrokeAt(t *testing.T) {
 		for i, a := range c.accuracies {
 			m.End.Curve = append(m.End.Curve, result.CurvePoint{Round: 5 * (i + 1), TestError: 1 - a})
 		}
-		if got, _ := brokeAt(m); got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) {
+		if got := brokeAt(m); got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

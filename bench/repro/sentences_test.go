@@ -426,7 +426,7 @@ func sentencesOfFedTune(t *testing.T) said {
 		x, _ := bestAccuracy(m)
 		y, _ := bestAccuracy(table[seed])
 		above = append(above, x-y)
-		if at, _ := brokeAt(m); !math.IsNaN(at) {
+		if at := brokeAt(m); !math.IsNaN(at) {
 			t.Errorf("seed %d with a rate of %s breaks down in round %v", seed, tunedRate, at)
 		}
 	}
@@ -452,7 +452,7 @@ func sentencesOfFedTune(t *testing.T) said {
 		y, _ := bestAccuracy(rate[seed])
 		below, ends = append(below, x-y), append(ends, 100*(1-m.End.Curve[len(m.End.Curve)-1].TestError))
 		kept = append(kept, 100*(1-rate[seed].End.Curve[len(rate[seed].End.Curve)-1].TestError))
-		if at, _ := brokeAt(m); !math.IsNaN(at) {
+		if at := brokeAt(m); !math.IsNaN(at) {
 			t.Errorf("seed %d with FedAdagrad breaks down in round %v", seed, at)
 		}
 	}
@@ -481,7 +481,7 @@ func sentencesOfFedTune(t *testing.T) said {
 	add("papers/fedtune.md", "of the %d trials that fill the table %d come below 80 %% error, and of its %d cells %d hold what guesses", len(filled[1].Sides), learnt, cells, guesses)
 	for _, rate := range []string{"--scale 0.2", "client.lr=0.1", "client.lr=0.02"} {
 		for seed, m := range cifar.measured("fedtune-table1/cifar10/global", rate) {
-			if at, _ := brokeAt(m); math.IsNaN(at) == (seed == 2 && rate != "client.lr=0.02") {
+			if at := brokeAt(m); math.IsNaN(at) == (seed == 2 && rate != "client.lr=0.02") {
 				t.Errorf("%s, seed %d: breaks down in round %v", rate, seed, at)
 			}
 		}
@@ -575,7 +575,7 @@ func tableFilled(r *Report, variant string) (t filledTable) {
 			x, _ := bestAccuracy(m)
 			t.sides, t.seeds = append(t.sides, m.Sides...), append(t.seeds, m.Head.Seed)
 			t.best, t.last = append(t.best, x), append(t.last, 100*(1-m.End.Curve[len(m.End.Curve)-1].TestError))
-			if from, _ := brokeAt(m); !math.IsNaN(from) {
+			if from := brokeAt(m); !math.IsNaN(from) {
 				t.broken = append(t.broken, from)
 			}
 		}

@@ -46,7 +46,7 @@ func (b *baselineFlag) String() string {
 // Set reads the value.
 func (b *baselineFlag) Set(text string) error {
 	*b = baselineFlag{run: b.run}
-	for _, name := range strings.Split(text, ",") {
+	for name := range strings.SplitSeq(text, ",") {
 		number := strings.TrimPrefix(name, "random=")
 		n, err := strconv.Atoi(number)
 		switch known := name == config.BaselineLocal || name == config.BaselinePooled; {

@@ -31,8 +31,10 @@ func (e *DiffError) Error() string {
 
 // movable are the keys that do not change results: the paths of files, whose fingerprints a
 // study records, the memory limit, that of wall time, and what is recorded beside.
-var movable = []string{"data.path", "init", "fleet.devices", "fleet.availability", "data.state_memory", "digests",
-	"budget.wall_seconds"}
+var movable = []string{
+	"data.path", "init", "fleet.devices", "fleet.availability", "data.state_memory", "digests",
+	"budget.wall_seconds",
+}
 
 // Grows reports whether a configuration asks for more rounds than a recorded one of a mode, and
 // differs from it in nothing else that could not change; a run may say where it is measured, too.

@@ -40,10 +40,10 @@ func ScaleOf(c *config.Config, measure string) Scale {
 		s.Metric = "MAE"
 	case tuners.MetricR2:
 		s.Metric = "R2"
-	default:
-		s.Metric = scores.Title(aim.Metric)
 	case tuners.MetricSecondsToGoal:
 		s.Metric, s.Within = "time to goal", float64(c.Budget.TrialSeconds)
+	default:
+		s.Metric = scores.Title(aim.Metric)
 	}
 	return s
 }

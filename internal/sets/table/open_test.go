@@ -541,7 +541,8 @@ func opened(t *testing.T, cfg data.Config) string {
 
 // TestNothingThere: paths and folders without tables.
 func TestNothingThere(t *testing.T) {
-	dir := settest.Folder(t, map[string]string{"empty.csv": "", "none/README.md": "x",
+	dir := settest.Folder(t, map[string]string{
+		"empty.csv": "", "none/README.md": "x",
 		"lines.csv": "\n\n", "head.csv": "y,x\n",
 	})
 	for path, want := range map[string]string{
