@@ -145,16 +145,6 @@ func fathomCells() []Cell {
 		cells = append(cells, fathomTable1(onStackOverflow, row, overflowMark+row.name)...)
 	}
 	cells = append(cells, staticCells(staticName, "abstract", onFEMNIST, slices.Concat(fathomFEMNIST, fathomStarts))...)
-	for _, row := range slices.Concat(fathomFEMNIST, fathomStarts) {
-		for i := range theorem3(nil) {
-			beta := fmt.Sprintf("beta%d", i)
-			cells = append(cells, Cell{
-				Name: "fathom-theorem3/" + row.name + "/" + beta, Paper: fathomPaper, Where: "Theorem 3", Instead: "not published",
-				Unit:     beta + ", 1 where rate and steps stay",
-				Training: fathomTraining(onFEMNIST, row, "fathom"), Measure: func(m *Metrics) (float64, bool) { return theorem3(m.End.Curve)[i], true },
-			})
-		}
-	}
 	for _, row := range fathomStarts {
 		for _, method := range fathomMethods {
 			t := fathomTraining(onFEMNIST, row, method)
@@ -199,28 +189,6 @@ func roundsToGoal(m *Metrics) (float64, bool) {
 
 func gradientsToGoal(m *Metrics) (float64, bool) {
 	return m.reached(func(p result.CurvePoint) float64 { return float64(p.Examples) / 1000 })
-}
-
-// theorem3 returns beta_0 to beta_3 of equations 18 and 19 of the paper, over the measured
-// rounds of a training; NaN where none tells its hyperparameters. With all clients in each
-// round, as the theorem has it, K_t is epochs/batch times the clients' examples, and
-// the betas are the same for any multiple of K_t.
-func theorem3(curve []result.CurvePoint) [4]float64 {
-	var n, rate, steps, both, rate2, rate3steps2, rate3steps3 float64
-	for _, p := range curve {
-		if len(p.Params) == 0 {
-			continue
-		}
-		eta := p.Params.Float("client.lr", 0)
-		k := p.Params.Float("client.epochs", 0) / p.Params.Float("client.batch", 1)
-		n, rate, steps = n+1, rate+eta, steps+k
-		both += float64(eta * k)
-		rate2 += float64(eta * eta * k)
-		rate3steps2 += float64(eta * eta * eta * k * k)
-		rate3steps3 += float64(eta * eta * eta * k * k * k)
-	}
-	rate, steps = rate/n, steps/n
-	return [4]float64{both / (n * rate * steps), both * rate / rate2, both * rate * rate * steps / rate3steps2, both * rate * rate * steps * steps / rate3steps3}
 }
 
 func fathomNumber(n [2]float64) *Published {

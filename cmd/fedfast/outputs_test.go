@@ -104,7 +104,7 @@ var outputs = [][2]string{
 	{"bench", "bench --from ROOT/bench/results/rounds-zen5.json"},
 	{"repro", "repro merge ROOT/bench/results/repro/fedtune-fmnist.jsonl"},
 	{"repro list", "repro list fedtune-table1"},
-	{"repro list", "repro list fathom-theorem3"},
+	{"repro list", "repro list fathom-starts"},
 	{"ui", "ui ."},
 	{"version", "version"},
 }

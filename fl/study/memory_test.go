@@ -34,7 +34,7 @@ func TestReturnedModelHasTheMemoryOfItsRound(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			e, err := engine.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients, Server: &plan.Server, State: tr.State()})
+			e, err := engine.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients, Server: &plan.Server, State: tr.State(), Measures: true})
 			engine.Close()
 			if err != nil {
 				t.Fatal(err)

@@ -161,7 +161,7 @@ func (s *Store) unpack(path string) (seal *Seal, err error) {
 		return nil, fmt.Errorf("it holds more than %s", memory.Size(mostPacked))
 	case err != nil:
 		return nil, fmt.Errorf("damaged: %w", err)
-	case strictly(text[end:], &seal) != nil || seal.SHA256 != fmt.Sprintf("%x", sha256.Sum256(text[:end])):
+	case strictly(text[end:], &seal) != nil || seal == nil || seal.SHA256 != fmt.Sprintf("%x", sha256.Sum256(text[:end])):
 		return nil, errors.New("damaged: it does not end in a seal with its SHA-256")
 	}
 	n := 0

@@ -105,6 +105,7 @@ func TestHostilePacks(t *testing.T) {
 		"another record":     {[]string{`{"fedfast_pack":1,"record":7}`}, "of format 7, want 1 and 1; use the version"},
 		"another format":     {[]string{`{"fedfast_pack":2,"record":1}`}, "a pack of format 2"},
 		"no seal":            {[]string{head, row0, ""}, "does not end in a seal"},
+		"no digest":          {[]string{head, row0, "null", ""}, "does not end in a seal"},
 		"another digest":     {[]string{head, row0, `{"sha256":"00"}`}, "does not end in a seal with its SHA-256"},
 		"behind the seal":    {after, "does not end in a seal"},
 		"an unknown kind":    {row("../../x", 0, 0), "a row of kind"},

@@ -523,7 +523,7 @@ func TestSizesAreBounded(t *testing.T) {
 		"UPDATE journal SET trial = 'none' WHERE seq = 2":                                             "row 2 of journal",
 		"UPDATE journal SET round = 1.5 WHERE seq = 2":                                                "row 2 of journal",
 		"UPDATE states SET data = " + long:                                                            "row 1 of states",
-		"UPDATE states SET slot = 'none' WHERE slot = 1":                                              "row 2 of states",
+		"UPDATE states SET slot = 'none' WHERE slot = 1":                                              "of states",
 		"PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = " + long + " WHERE name = 'acts'": "too big",
 	} {
 		dir := fill(t, 3)

@@ -169,7 +169,12 @@ func (a *app) printVerification(r *verification) error {
 			t.Row("", fmt.Sprintf("%s: %s | %s", p.Name, given(p.A), given(p.B)))
 		}
 	case r.Rounds > 0:
-		t.Row("rounds", fmt.Sprintf("verified to the bit: %d of %s", r.Rounds, oneline.Count(r.All, "round")))
+		rest := ""
+		if r.Model && r.Rounds < r.All {
+			rest = "; --all trains all trials"
+		}
+		t.Row("rounds", fmt.Sprintf("verified to the bit: %d of %s%s", r.Rounds, oneline.Count(r.All, "round"), rest))
+		t.Row("errors", "as recorded, not measured again")
 	}
 	if r.Model {
 		t.Row("model", "verified to the bit: SHA-256 "+r.SHA256)

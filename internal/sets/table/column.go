@@ -45,7 +45,7 @@ func number(text, decimal string) (x float64, ok bool) {
 		text = strings.NewReplacer(".", "?", ",", ".").Replace(text)
 	}
 	if x, err := strconv.ParseFloat(text, 64); err == nil && !strings.ContainsAny(text, "xX_") {
-		return x, x-x == 0
+		return x, math.Abs(x) <= math.MaxFloat32
 	}
 	for _, layout := range []string{time.DateOnly, time.DateTime, "2006-01-02T15:04:05", time.RFC3339} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -80,10 +80,10 @@ func (c *column) missing(text string) bool {
 	if len(c.cfg.Missing) == 0 || own.IsMissing(text) {
 		return own.IsMissing(text)
 	}
-	x, _ := number(text, c.cfg.Decimal)
+	x, is := number(text, c.cfg.Decimal)
 	return slices.ContainsFunc(c.cfg.Missing, func(m string) bool {
 		y, ok := number(m, "")
-		return m == text || ok && x == y
+		return m == text || is && ok && x == y
 	})
 }
 
@@ -174,7 +174,7 @@ func (c *column) decide() error {
 		return fmt.Errorf("data.columns.%s = %q: %q (%s) is none; add it to data.missing if it stands for no value",
 			oneline.Name(c.Name), given, c.odd, c.at)
 	case words[0] == typeNumber && c.Fixed:
-		if n, _ := fmt.Sscan(words[1], &c.Mean, &c.Std); n != 2 || !(c.Std > 0) {
+		if n, _ := fmt.Sscan(words[1], &c.Mean, &c.Std); n != 2 || !(c.Std > 0) || c.Mean-c.Mean+c.Std-c.Std != 0 {
 			return wrong
 		}
 	case words[0] == typeCategory && c.Fixed:

@@ -135,13 +135,14 @@ func (f *rows) name(cfg *data.Config, row []string) {
 	if !header {
 		f.first = slices.Clone(row)
 	}
+	times := map[string]int{}
 	for i, name := range row {
 		if name = strings.TrimSpace(name); !header || name == "" {
 			name = "X" + strconv.Itoa(i+1)
 		}
 		again := name
-		for n := 1; slices.Contains(f.names, again); n++ {
-			again = fmt.Sprintf("%s.%d", name, n)
+		for times[again]++; times[again] > 1; times[again]++ {
+			again = fmt.Sprintf("%s.%d", name, times[name]-1)
 			f.note = fmt.Sprintf("column %s is there several times; the last one is %s", oneline.Name(name), oneline.Name(again))
 		}
 		f.names = append(f.names, strings.Clone(again))

@@ -35,7 +35,8 @@ func Sets() []data.Set {
 		Path: "a file, a pattern such as \"sites/*.csv\", or a folder with .csv, .tsv, .data or .txt files, plain, .gz or " +
 			".zst: names with the word test, of files or their folders, hold the test samples",
 	}, Load: func(ctx context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
-		t := &table{cfg: &cfg, fed: &data.Federation{H: 1, W: 1}, byName: map[string]*column{}, names: map[string]string{}}
+		t := &table{cfg: &cfg, fed: &data.Federation{H: 1, W: 1}, byName: map[string]*column{}, names: map[string]string{},
+			seen: map[string]bool{}}
 		if err := t.read(ctx); err != nil {
 			return nil, nil, err
 		}
@@ -52,6 +53,7 @@ type table struct {
 	fed     *data.Federation
 	columns []*column
 	byName  map[string]*column
+	seen    map[string]bool // columns of all files
 	label   *column
 	clients []string          // of the rows; "" where no column and no file says whose they are
 	names   map[string]string // of the clients, each once in memory
@@ -129,6 +131,7 @@ func (t *table) file(ctx context.Context, path string, budget *memory.Budget, se
 	}
 	columns := make([]*column, len(f.names))
 	for i, name := range f.names {
+		t.seen[name] = true
 		if t.byName[name] == nil && name != t.cfg.ClientColumn && !slices.Contains(t.cfg.DropColumns, name) {
 			c := &column{Column: data.Column{Name: name}, cfg: t.cfg, budget: budget, seen: map[string]float32{}}
 			c.values = slices.Repeat([]float32{float32(math.NaN())}, len(t.clients))
@@ -143,6 +146,11 @@ func (t *table) file(ctx context.Context, path string, budget *memory.Budget, se
 	client, owner := "", slices.Index(f.names, t.cfg.ClientColumn)
 	if base, _ := own.Base(path); several && t.cfg.ClientColumn == "" {
 		client = cmp.Or(part.ReplaceAllString(base, ""), base)
+		if own := t.names[client]; own != "" && own != filepath.Dir(path) && !test {
+			return fmt.Errorf("%s and %s would both be client %s; rename the files, or name the clients in a column "+
+				"(data.client_column)", own, filepath.Dir(path), oneline.Name(client))
+		}
+		t.names[client] = filepath.Dir(path)
 	}
 	return f.each(ctx, func(line int, values []string) error {
 		if owner >= 0 {
@@ -172,6 +180,12 @@ var part = regexp.MustCompile(`(?i)[-_. ](training|train|testing|test|validation
 
 // decide chooses the types of the columns and says which they are.
 func (t *table) decide() error {
+	for _, name := range t.cfg.DropColumns {
+		if !t.seen[name] {
+			return fmt.Errorf("data.drop_columns: no column %s in %s; the columns are %s", oneline.Name(name), t.cfg.Path,
+				oneline.Names(slices.Sorted(maps.Keys(t.seen))))
+		}
+	}
 	for name := range t.cfg.Columns {
 		if t.byName[name] == nil && !slices.Contains(t.cfg.DropColumns, name) {
 			return fmt.Errorf("data.columns.%s: no such column, or that of clients", oneline.Name(name))
@@ -221,6 +235,9 @@ func (t *table) classes() error {
 		return t.positive()
 	}
 	given := t.cfg.Columns[c.Name]
+	if given != nil && given != typeNumber && given != typeCategory {
+		return fmt.Errorf("data.columns.%s = %q: the label's type must be number or category", name, given)
+	}
 	if given == typeNumber || given == nil && c.odd == "" && (c.many || !c.whole() || len(c.sorted()) > mostClasses) {
 		t.fed.Target, t.fed.Classes = data.Numbers, 1
 		t.note("label %s: numbers to predict; data.columns = { %[1]s = \"category\" } makes classes of them", name)
@@ -233,6 +250,9 @@ func (t *table) classes() error {
 	way := ""
 	if len(c.Values) > 2 {
 		way = fmt.Sprintf(" (data.positive, such as \"= %s\" or \"> %[1]s\", makes two of them)", c.Values[0])
+	}
+	if len(c.Values) == 2 {
+		way = fmt.Sprintf(" (class 1, which F1 and PR AUC are about, is %s; see data.positive)", oneline.Name(c.Values[1]))
 	}
 	t.list(fmt.Sprintf("label %s: %d classes%s: ", name, len(c.Values), way), c.Values)
 	return nil
@@ -251,12 +271,12 @@ func (t *table) positive() error {
 			"for = and !=, a text", t.cfg.Positive)
 	case ordered && c.odd != "":
 		return fmt.Errorf("data.positive = %q: label %q (%s) is no number", t.cfg.Positive, c.odd, c.at)
-	case c.many:
-		c.numbers = nil
+	case c.many && !numeric:
+		return fmt.Errorf("data.positive = %q: no label is %q, all are numbers", t.cfg.Positive, m[2])
 	}
 	ones := 0
 	for i, x := range c.values {
-		order := cmp.Compare(float64(x), bound)
+		order := cmp.Compare(x, float32(bound))
 		if x == x && !c.many {
 			if f := c.numbers[int(x)]; f == f && numeric {
 				order = cmp.Compare(f, bound)
@@ -275,6 +295,10 @@ func (t *table) positive() error {
 			c.values[i] = 1
 			ones++
 		}
+	}
+	if ones == 0 || ones == c.n {
+		return fmt.Errorf("data.positive = %q: %d of %d rows are class 1; the labels are %s", t.cfg.Positive, ones, c.n,
+			oneline.Names(slices.Sorted(slices.Values(c.texts))))
 	}
 	t.note("label %s: %d of %d rows are class 1 (data.positive = %q)", oneline.Name(c.Name), ones, c.n, t.cfg.Positive)
 	return nil
@@ -316,7 +340,13 @@ func (t *table) examples() (*data.Federation, []data.Examples, error) {
 			len(labels)-n, len(labels), t.cfg.Impute)
 		all = all.Pick(kept)
 	}
-	switch central := train < n && clients[n-1] == ""; {
+	central := train < n && clients[n-1] == ""
+	named := slices.ContainsFunc(clients[train:], func(id string) bool { return id != "" })
+	if named && slices.Contains(clients[train:], "") {
+		return nil, nil, fmt.Errorf("%s: some files with test samples have the column %s (data.client_column) and "+
+			"some have not", t.cfg.Path, oneline.Name(t.cfg.ClientColumn))
+	}
+	switch {
 	case clients[0] == "" && t.cfg.Partition == "":
 		columns := oneline.Names(slices.Sorted(maps.Keys(t.byName)))
 		return nil, nil, fmt.Errorf("data.client_column is not set, and there is one file: set it (the columns are %s), "+

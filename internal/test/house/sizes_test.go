@@ -24,9 +24,9 @@ const mostCode = 119000
 // lowers another by as much.
 var mayHold = map[string]int{
 	"bench":                            2738,
-	"bench/repro":                      4651,
-	"cmd":                              16362,
-	"data":                             3098,
+	"bench/repro":                      4624,
+	"cmd":                              16367,
+	"data":                             3099,
 	"data/sets":                        23,
 	"fl":                               9876,
 	"fl/fleet":                         1100,
@@ -62,7 +62,7 @@ var mayHold = map[string]int{
 	"internal/probe":                   47,
 	"internal/rules":                   615,
 	"internal/scaffold":                183,
-	"internal/sets":                    6284,
+	"internal/sets":                    6315,
 	"internal/stats":                   239,
 	"internal/store":                   1463,
 	"internal/sys":                     684,
