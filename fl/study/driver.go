@@ -34,8 +34,7 @@ type driver struct {
 	begun        *record.Priors      // with what the tuner begins, nil with nothing
 	errorMeasure string              // see Errors.Measure
 	judge        judge
-	told         func(tuners.TrialReport) // unless it is nil, is called before each report to the tuner
-	spared       []*entrant               // that the tuner has stopped and that may be finalists
+	spared       []*entrant // that the tuner has stopped and that may be finalists
 	*shelf
 	entrants
 }

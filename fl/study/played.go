@@ -45,17 +45,6 @@ type Played struct {
 	Target string
 	// Priors, unless they are nil, are what a warm start tells the tuner in place of tuner.from.
 	Priors []tuners.Prior
-	// Told, unless it is nil, is called after each report to the tuner.
-	Told func(Step)
-}
-
-// Step is what a tuner was told when it had spent a number of rounds.
-type Step struct {
-	Spent        int
-	Trial, Round int
-	// Score is what it was told and Val the error on the validation samples of all clients,
-	// both NaN of a trial that failed.
-	Score, Val float64
 }
 
 // Play plays the study to its end. The params in the result are those that were
@@ -116,7 +105,7 @@ func (p Played) open(ctx context.Context) (*table, *replay.Tuner, error) {
 	t := &table{Played: p}
 	t.driver = &driver{
 		setup: s, past: replay.New(nil), objective: c.Aim(), aims: c.Aims(), budget: c.Budget.Tuners(), shelf: newShelf(c, c.Aim()),
-		errorMeasure: p.Measure, judge: t, told: t.tell,
+		errorMeasure: p.Measure, judge: t,
 	}
 	if p.Priors != nil {
 		t.begun = &record.Priors{Studies: 1, Trials: len(p.Priors), Priors: p.Priors}
@@ -217,18 +206,6 @@ func (t *table) round(of *trial.Trial, rounds int) (*record.Round, error) {
 		}
 	}
 	return rec, nil
-}
-
-// tell passes a report on to Told.
-func (t *table) tell(r tuners.TrialReport) {
-	if t.Told == nil {
-		return
-	}
-	step := Step{Spent: t.rounds, Trial: r.Trial, Round: r.Round, Score: r.Score, Val: math.NaN()}
-	if !r.Failed {
-		step.Val = fl.Summarize(t.taken[r.Trial].At(r.Round).Val, t.val, t.numbers()).Error
-	}
-	t.Told(step)
 }
 
 // secondsAt returns the simulated seconds of the first rounds, in proportion where not each

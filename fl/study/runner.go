@@ -126,9 +126,6 @@ func (r *runner) Reporting(_ context.Context, report tuners.TrialReport) error {
 	t := d.trial(report.Trial)
 	d.rank(&d.reported, trial.Model{Score: t.lowest, Trial: t.Trial})
 	t.lane.report()
-	if d.told != nil {
-		d.told(report)
-	}
 	return nil
 }
 

@@ -54,11 +54,14 @@ func (d *driver) result(ctx context.Context, survivor *entrant) (*result.Result,
 	return r, d.returns(ctx, r, d.best[0], survivor)
 }
 
+// ErrAllFailed is the error of a study all of whose trials failed, so that it has no model to return.
+var ErrAllFailed = errors.New("all trials failed")
+
 // noModel is the error of a study that has no model to return.
 func noModel(tuner string, trials []result.TrialResult) error {
 	for _, t := range trials {
 		if t.Failed != "" {
-			return fmt.Errorf("all trials failed: trial %d in %s", t.Number, t.Failed)
+			return fmt.Errorf("%w: trial %d in %s", ErrAllFailed, t.Number, t.Failed)
 		}
 	}
 	return fmt.Errorf("tuner %s: it finished without running a trial", tuner)

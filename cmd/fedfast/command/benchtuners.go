@@ -14,6 +14,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/recorded"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 	"github.com/fedfast/fedfast/plugins"
@@ -172,52 +173,62 @@ func pText(p float64) string {
 	return fmt.Sprintf("%.3f", p)
 }
 
-// printStandings prints the ranks, and the regrets on each table.
+// regretText writes a regret, a dash where the budget was too small.
+func regretText(of stats.Sample) string {
+	if math.IsNaN(of.Mean) {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f +- %.0f", of.Mean, of.Half)
+}
+
+// printStandings prints the ranks and regrets over all tables, then the regrets on each.
 func (a *app) printStandings(s *recorded.Standings) error {
-	t := table.New(a.out, "tuner", "mean rank", "wins", "p")
+	regrets := func(first string) *table.Table {
+		head := []string{first}
+		for _, r := range s.Cells[0].Regrets {
+			head = append(head, oneline.Count(r.Trainings, "training"))
+		}
+		if first == "tuner" {
+			head = append(head, "mean rank", "wins", "p")
+		}
+		return table.New(a.out, head...)
+	}
+	t := regrets("tuner")
 	for i, r := range s.Ranks {
+		row := []string{r.Tuner}
+		for _, regret := range r.Regrets {
+			row = append(row, regretText(regret))
+		}
 		p := ""
 		if i > 0 { // the pairs of the first come first
 			p = pText(s.Pairs[i-1].P)
 		}
-		t.Row(r.Tuner, fmt.Sprintf("%.2f +- %.2f", r.Rank.Mean, r.Rank.Half), fmt.Sprintf("%.0f %%", 100*r.Wins), p)
+		t.Row(append(row, fmt.Sprintf("%.2f +- %.2f", r.Rank.Mean, r.Rank.Half), fmt.Sprintf("%.0f %%", 100*r.Wins), p)...)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	if f := s.Friedman; len(s.Ranks) > 1 {
-		fmt.Fprintf(a.out, "\nFriedman's test over %d pairs of table and seed: p %s; critical difference of mean ranks (Nemenyi, 5 %%): %.2f\n", f.Blocks, pText(f.P), f.Critical)
+		fmt.Fprintf(a.out, "\nFriedman's test over %d blocks of table, seed and budget: p %s; critical difference of mean ranks (Nemenyi, 5 %%): %.2f\n", f.Blocks, pText(f.P), f.Critical)
 	}
 	for _, played := range s.Tables {
-		head := []string{played.Name}
-		var rows [][]string
-		for i := range s.Cells {
-			cell := &s.Cells[i]
+		fmt.Fprintln(a.out)
+		t := regrets(fmt.Sprintf("%s, 100 = %.2f", played.Name, 100*(played.Median-played.Lowest)))
+		for _, cell := range s.Cells {
 			if cell.Table != played.Name {
 				continue
 			}
-			row, n := []string{cell.Tuner}, len(cell.Curve)
-			head = head[:1]
-			for _, k := range []int{n/4 - 1, n/2 - 1, n - 1} {
-				r := cell.Curve[k]
-				head = append(head, "regret at "+oneline.Count(r.Rounds, "round"))
-				row = append(row, fmt.Sprintf("%.2f (%.2f to %.2f)", 100*r.Median, 100*r.Q1, 100*r.Q3))
+			row := []string{cell.Tuner}
+			for _, r := range cell.Regrets {
+				row = append(row, regretText(stats.Of(r.Scaled)))
 			}
-			rows = append(rows, row)
-		}
-		if len(rows) == 0 {
-			continue
-		}
-		fmt.Fprintln(a.out)
-		t := table.New(a.out, head...)
-		for _, row := range rows {
 			t.Row(row...)
 		}
 		if err := t.Flush(); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(a.out, "\n%s, validation error above the lowest of the table, in points (an RMSE in %%): median (quartiles) over seeds;\nranks with 90 %% intervals; p of sign flips against the first, by Holm for all pairs, on these tables\n", oneline.Count(s.Seeds, "seed"))
+	fmt.Fprintf(a.out, "\nregret of the returned model: its validation error on all clients above the lowest of the table, 100 for that of the\nmedian configuration (so many points, of an RMSE hundredths), by budget in whole trainings, - where that is too\nsmall; means of %s with 90 %% intervals, over tables where there are several; p of sign flips against the first, by Holm for all pairs\n", oneline.Count(s.Seeds, "seed"))
 	for _, line := range s.LeftOut {
 		fmt.Fprintln(a.out, "left out: "+line)
 	}

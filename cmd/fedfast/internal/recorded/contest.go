@@ -1,6 +1,7 @@
 package recorded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,19 +44,19 @@ type Named[T any] struct {
 	It   T
 }
 
-// curvePoints is at how many parts of a budget regret is taken.
-const curvePoints = 20
+// trainings are the budgets of a contest, in whole trainings of a table.
+var trainings = [...]int{2, 4, 8, 16}
 
 // Play plays all. A tuner that refuses a table's budget or space is left out there.
 func (c Contest) Play(ctx context.Context) (*Standings, error) {
 	s := &Standings{Seeds: c.Seeds, Sets: c.Sets}
 	for _, t := range c.Tables {
-		s.Tables = append(s.Tables, Digest{t.Name, t.It.SHA256})
+		s.Tables = append(s.Tables, t.It.digest(t.Name))
 	}
 	if err := s.sameAs(c.Known); err != nil {
 		return nil, err
 	}
-	for _, t := range c.Tables {
+	for i, t := range c.Tables {
 		if c.Known != nil {
 			s.Cells = append(s.Cells, c.known(t.Name)...)
 		}
@@ -63,7 +64,7 @@ func (c Contest) Play(ctx context.Context) (*Standings, error) {
 			if c.Tell != nil {
 				c.Tell(fmt.Sprintf("%s: %s, %s", t.Name, tuner.Name, oneline.Count(c.Seeds, "seed")))
 			}
-			cell, err := c.cell(ctx, t, tuner)
+			cell, err := c.cell(ctx, t, &s.Tables[i], tuner)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
@@ -95,8 +96,9 @@ func (s *Standings) sameAs(known *Standings) error {
 	seen := map[[2]string]bool{}
 	for _, cell := range known.Cells {
 		of := [2]string{cell.Table, cell.Tuner}
-		if len(cell.Final) != s.Seeds || len(cell.Curve) != curvePoints || seen[of] {
-			return fmt.Errorf("the known results of %s on %s must be there once, of %s at %d parts of the budget", cell.Tuner, cell.Table, oneline.Count(s.Seeds, "seed"), curvePoints)
+		other := func(r Regret) bool { return len(r.Scaled) != s.Seeds && r.Rounds > 0 }
+		if len(cell.Regrets) != len(trainings) || slices.ContainsFunc(cell.Regrets, other) || seen[of] {
+			return fmt.Errorf("the known results of %s on %s must be there once, with regrets of %s at %d budgets", cell.Tuner, cell.Table, oneline.Count(s.Seeds, "seed"), len(trainings))
 		}
 		seen[of] = true
 	}
@@ -110,103 +112,60 @@ func (c Contest) known(table string) []Cell {
 	})
 }
 
-// cell plays a tuner on a table, with half the rounds that the table has of a seed or those that
-// Table.Fit finds. The regret of a regression is a share of the lowest error. Of the tuner proxy
-// these rounds pay for its search on another table, too, on each in turn by the seed.
-func (c Contest) cell(ctx context.Context, t Named[*Table], tuner Named[tuners.Tuner]) (*Cell, error) {
+// cell plays a tuner on a table with each budget, or the next smaller one that Table.Fit finds. Of
+// the tuner proxy a budget pays for its search on another table, too, on each in turn by the seed.
+func (c Contest) cell(ctx context.Context, t Named[*Table], about *Digest, tuner Named[tuners.Tuner]) (*Cell, error) {
 	base, err := t.It.Study(c.Sets, nil, tuner.Name)
 	if err != nil {
 		return nil, err
 	}
-	budget := (len(t.It.Configurations) + 1) / 2 * t.It.Rounds
-	base.Budget.Rounds = budget
-	if err := t.It.Fit(ctx, base, tuner.It); err != nil {
-		return nil, err
-	}
-	lowest, worst := t.It.extremes()
-	parts := make([]int, curvePoints)
-	for k := range parts {
-		parts[k] = budget * (k + 1) / curvePoints
-	}
-	scale := 1.0
-	if t.It.Numbers() && lowest > 0 {
-		scale = lowest
-	}
-	sources := c.sources(t)
-	if tuner.Name == proxy.Name && len(sources) == 0 {
+	proxies := tuner.Name == proxy.Name
+	if proxies && len(c.sources(t, math.MaxInt)) == 0 {
 		return nil, errors.New("no other table has the same space, for its search on other data")
 	}
-	regrets := make([][]float64, c.Seeds)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(max(1, c.Workers))
-	for seed := range c.Seeds {
-		group.Go(func() (err error) {
-			g := game{Played: study.Played{Config: *base, Tuner: tuner.It, Curves: t.It.Player(uint64(seed)), Measure: t.It.Measure, Target: t.It.Target}}
-			g.Config.Seed = uint64(seed)
-			if tuner.Name == proxy.Name {
-				if err := c.search(ctx, sources[seed%len(sources)], &g); err != nil {
+	cell := &Cell{Table: t.Name, Tuner: tuner.Name}
+	for _, n := range trainings {
+		base.Budget.Rounds = n * t.It.Rounds
+		fitted := *base
+		sources := c.sources(t, base.Budget.Rounds-t.It.Rounds)
+		if err = t.It.Fit(ctx, &fitted, tuner.It); err != nil || proxies && len(sources) == 0 {
+			cell.Regrets = append(cell.Regrets, Regret{Trainings: n})
+			continue
+		}
+		regret := Regret{Trainings: n, Rounds: fitted.Budget.Rounds, Scaled: make([]float64, c.Seeds)}
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(max(1, c.Workers))
+		for seed := range c.Seeds {
+			group.Go(func() error {
+				g := study.Played{Config: fitted, Tuner: tuner.It, Curves: t.It.Player(uint64(seed)), Measure: t.It.Measure, Target: t.It.Target}
+				g.Config.Seed = uint64(seed)
+				if proxies {
+					if err := c.search(ctx, sources[seed%len(sources)], &g); err != nil {
+						return err
+					}
+				}
+				r, err := g.Play(ctx)
+				if err != nil && !errors.Is(err, study.ErrAllFailed) {
 					return err
 				}
-			}
-			regrets[seed], err = g.play(ctx, parts, worst-lowest, lowest)
-			for k := range regrets[seed] {
-				regrets[seed][k] = min(regrets[seed][k], worst-lowest) / scale
-			}
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	cell := &Cell{Table: t.Name, Tuner: tuner.Name, Rounds: base.Budget.Rounds}
-	for k := range curvePoints {
-		at := make([]float64, c.Seeds)
-		for seed := range at {
-			at[seed] = regrets[seed][k]
+				regret.Scaled[seed] = about.scaled(r)
+				return nil
+			})
 		}
-		cell.Final = slices.Clone(at)
-		slices.Sort(at)
-		q := func(p float64) float64 { return stat.Quantile(p, stat.Empirical, at, nil) }
-		cell.Curve = append(cell.Curve, Regret{parts[k], q(0.25), q(0.5), q(0.75)})
+		if err := group.Wait(); err != nil {
+			return nil, err
+		}
+		cell.Regrets = append(cell.Regrets, regret)
 	}
-	return cell, nil
+	return cell, err // of the largest budget
 }
 
-// game is one study of a contest.
-type game struct {
-	study.Played
-	// spent is how many rounds were spent on other tables.
-	spent int
-}
-
-// play returns its regret after some numbers of rounds; before a trial has reported it is first.
-func (g *game) play(ctx context.Context, after []int, first, lowest float64) ([]float64, error) {
-	regret := make([]float64, len(after))
-	for k := range regret {
-		regret[k] = first
-	}
-	aim := g.Config.Aim()
-	best := study.Step{Score: math.NaN()}
-	g.Told = func(s study.Step) {
-		if math.IsNaN(s.Score) || s.Round < best.Round || s.Round == best.Round && !aim.Better(s.Score, best.Score) {
-			return
-		}
-		best = s
-		for k := range regret {
-			if after[k] >= g.spent+s.Spent {
-				regret[k] = s.Val - lowest
-			}
-		}
-	}
-	_, err := g.Play(ctx)
-	return regret, err
-}
-
-// sources are the other tables with the space and the target of one.
-func (c Contest) sources(of Named[*Table]) []*Table {
+// sources are the other tables with the space and the target of one whose trainings have at most a number of
+// rounds.
+func (c Contest) sources(of Named[*Table], rounds int) []*Table {
 	var out []*Table
 	for _, t := range c.Tables {
-		if t.It != of.It && t.It.Target == of.It.Target && reflect.DeepEqual(t.It.space, of.It.space) {
+		if t.It != of.It && t.It.Rounds <= rounds && t.It.Target == of.It.Target && reflect.DeepEqual(t.It.space, of.It.space) {
 			out = append(out, t.It)
 		}
 	}
@@ -216,18 +175,21 @@ func (c Contest) sources(of Named[*Table]) []*Table {
 // search makes a random search on another table, by the seed of a game, whose tuner then knows
 // the results: as many trainings as leave the budget one of the game's. Scores are of equal kind
 // in all tables: errors, which are lower where they are better.
-func (c Contest) search(ctx context.Context, on *Table, g *game) error {
+func (c Contest) search(ctx context.Context, on *Table, g *study.Played) error {
 	base, err := on.Study(c.Sets, &g.Config.Seed, random.Tuner.About.Name)
 	if err != nil {
 		return err
 	}
 	base.Objective = tuners.MetricError
 	n := min(len(on.Configurations), (g.Config.Budget.Rounds-g.Config.Budget.TrialRounds)/on.Rounds)
-	if n < 1 {
-		return fmt.Errorf("%d rounds pay for no training of %d on another table", g.Config.Budget.Rounds, on.Rounds)
-	}
 	base.Budget.Rounds, base.Budget.TrialRounds = n*on.Rounds, on.Rounds
-	found, err := study.Played{Config: *base, Tuner: random.Tuner, Curves: on.Player(g.Config.Seed), Measure: on.Measure, Target: on.Target}.Play(ctx)
+	g.Config.Budget.Rounds -= base.Budget.Rounds
+	g.Priors = []tuners.Prior{}
+	searching := study.Played{Config: *base, Tuner: random.Tuner, Curves: on.Player(g.Config.Seed), Measure: on.Measure, Target: on.Target}
+	found, err := searching.Play(ctx)
+	if errors.Is(err, study.ErrAllFailed) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -235,7 +197,6 @@ func (c Contest) search(ctx context.Context, on *Table, g *game) error {
 	if g.Config.Aim().Direction == tuners.Maximize {
 		worse = -1
 	}
-	g.Priors, g.spent = []tuners.Prior{}, found.Rounds
 	for _, t := range found.Trials {
 		if t.State == result.Completed {
 			g.Priors = append(g.Priors, tuners.Prior{Params: t.Params, Round: t.Rounds, Whole: true, Values: map[string]float64{g.Config.Objective: worse * t.Score}})
@@ -244,18 +205,43 @@ func (c Contest) search(ctx context.Context, on *Table, g *game) error {
 	return nil
 }
 
-// extremes returns the lowest and the highest validation error of the table; of a regression,
-// whose errors have no bound, the highest is that before any training.
-func (t *Table) extremes() (lowest, highest float64) {
-	lowest, highest = math.Inf(1), 0
+// digest describes a table for the regrets on it.
+func (t *Table) digest(name string) Digest {
+	d := Digest{Name: name, SHA256: t.SHA256, Lowest: math.Inf(1)}
+	ends := make([]float64, len(t.Trained))
 	for i := range t.Trained {
 		for _, p := range t.Trained[i].Points {
 			e := t.error(&t.Trained[i], p.Round)
-			lowest = min(lowest, e)
-			if !t.Numbers() || p.Round == 0 {
-				highest = max(highest, e)
+			d.Lowest = min(d.Lowest, e)
+			if !t.Numbers() || p.Round == 0 { // a regression's errors have no bound
+				d.Highest = max(d.Highest, e)
 			}
 		}
+		if ends[i] = math.Inf(1); t.Trained[i].Failed == "" {
+			ends[i] = t.error(&t.Trained[i], t.Rounds)
+		}
 	}
-	return lowest, highest
+	for i := range ends {
+		if ends[i] = min(ends[i], d.Highest); math.IsNaN(ends[i]) {
+			ends[i] = d.Highest
+		}
+	}
+	slices.Sort(ends)
+	d.Median = stat.Quantile(0.5, stat.LinInterp, ends, nil)
+	return d
+}
+
+// scaled is the regret, rounded to 0.001, of the model that a study returned, nil for none, whose error
+// is the highest.
+func (d *Digest) scaled(r *result.Result) float64 {
+	e := math.NaN()
+	if r != nil {
+		if val := cmp.Or(r.Errors.PersonalizedVal, r.Errors.GlobalVal); val != nil {
+			e = *val
+		}
+	}
+	if !(e < d.Highest) {
+		e = d.Highest
+	}
+	return math.Round(1e5*(e-d.Lowest)/max(d.Median-d.Lowest, math.SmallestNonzeroFloat32)) / 1e3
 }

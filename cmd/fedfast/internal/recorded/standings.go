@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
@@ -23,7 +25,7 @@ type Standings struct {
 	// Ranks are by tuner, the best mean first, over those that played on every table that any
 	// tuner played on.
 	Ranks []Rank `json:"ranks"`
-	// Friedman is the test whether all of Ranks are alike, over tables and seeds: what it says
+	// Friedman is the test whether all of Ranks are alike, over tables, seeds and budgets: what it says
 	// holds for these tables. Pairs are of Ranks, each with all after it.
 	Friedman Friedman `json:"friedman"`
 	Pairs    []Pair   `json:"pairs"`
@@ -35,42 +37,56 @@ type Standings struct {
 type Digest struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"parquet_sha256"`
+	// Lowest and Highest are the lowest and the highest validation error on all clients of any recorded
+	// round, of a regression the highest before any training. Median is that of the configurations after
+	// their last round, where one that failed has the highest.
+	Lowest  float64 `json:"lowest_val_error"`
+	Median  float64 `json:"median_val_error"`
+	Highest float64 `json:"highest_val_error"`
 }
 
-// Cell is a tuner on a table: its regret is the validation error, on all clients, of the
-// incumbent, less the lowest of the table, of a regression as a share of the lowest. The
-// incumbent is the trial that has run the furthest, of several the one with the best score that
-// the tuner was told.
+// Cell is a tuner on a table.
 type Cell struct {
 	Table string `json:"table"`
 	Tuner string `json:"tuner"`
-	// Rounds is the budget. Curve is the regret after parts of half the table's rounds.
-	Rounds int      `json:"rounds"`
-	Curve  []Regret `json:"regret"`
-	// Final is the regret at the end, by seed.
-	Final []float64 `json:"final"`
+	// Regrets are by budget, the smallest first.
+	Regrets []Regret `json:"regrets"`
 }
 
-// Regret are quartiles over the seeds.
+// Regret is how much higher the validation error, on all clients, of the model that a study returns
+// is than the lowest of the table, as a percentage of how much that of the median configuration is.
 type Regret struct {
-	Rounds int     `json:"rounds"`
-	Q1     float64 `json:"q1"`
-	Median float64 `json:"median"`
-	Q3     float64 `json:"q3"`
+	// Trainings is the budget in trainings of all of the table's rounds, Rounds how many rounds the tuner
+	// took, 0 of a budget that is too small for it.
+	Trainings int `json:"trainings"`
+	Rounds    int `json:"rounds"`
+	// Scaled are the regrets by seed.
+	Scaled []float64 `json:"scaled,omitempty"`
 }
 
-// Rank is the place of a tuner by its regret at the end.
+// at is the regret of a seed, infinite where the budget was too small.
+func (r *Regret) at(seed int) float64 {
+	if r.Rounds == 0 {
+		return math.Inf(1)
+	}
+	return r.Scaled[seed]
+}
+
+// Rank is the place of a tuner by its regrets.
 type Rank struct {
 	Tuner string `json:"tuner"`
-	// Rank is the mean over tables and seeds, ties having the mean of their ranks, with a 90 %
+	// Regrets are the means over tables and seeds by budget, with intervals as that of Rank, NaN where a
+	// table's budget was too small.
+	Regrets []stats.Sample `json:"regrets"`
+	// Rank is the mean over tables, seeds and budgets, ties having the mean of their ranks, with a 90 %
 	// interval, over tables where there are several.
 	Rank stats.Sample `json:"rank"`
-	// Wins is the share of tables and seeds in which no other had a lower regret, ties being
+	// Wins is the share of tables, seeds and budgets in which no other had a lower regret, ties being
 	// shared.
 	Wins float64 `json:"wins"`
 }
 
-// Friedman is the test of Friedman over blocks of a table and a seed.
+// Friedman is the test of Friedman over blocks of a table, a seed and a budget.
 type Friedman struct {
 	Blocks int     `json:"blocks"`
 	Chi2   float64 `json:"chi2"`
@@ -85,7 +101,7 @@ type Pair struct {
 	Behind string `json:"behind"`
 	// Ahead is how many ranks Tuner is ahead, with a 90 % interval as that of Rank.
 	Ahead stats.Sample `json:"ahead"`
-	// P is the p-value of sign flips over tables and seeds, by Holm for the number of pairs.
+	// P is the p-value of sign flips over tables, seeds and budgets, by Holm for the number of pairs.
 	P float64 `json:"p_holm"`
 }
 
@@ -143,7 +159,7 @@ func (s *Standings) rank() {
 		played[s.Cells[i].Tuner]++
 		playedOn[s.Cells[i].Table] = true
 	}
-	ranks, wins := map[string]map[int][]float64{}, map[string]float64{}
+	ranks, wins, regrets := map[string]map[int][]float64{}, map[string]float64{}, map[string][len(trainings)]map[int][]float64{}
 	for i, table := range s.Tables {
 		var cells []*Cell
 		for k := range s.Cells {
@@ -151,25 +167,32 @@ func (s *Standings) rank() {
 				cells = append(cells, cell)
 			}
 		}
-		for seed := range s.Seeds {
+		for at := range len(trainings) * s.Seeds {
+			budget, seed := at/s.Seeds, at%s.Seeds
 			for _, cell := range cells {
-				lower, same := 0, 0
+				own, lower, same := cell.Regrets[budget].at(seed), 0, 0
 				for _, other := range cells {
-					switch {
-					case other.Final[seed] < cell.Final[seed]:
+					switch regret := other.Regrets[budget].at(seed); {
+					case regret < own:
 						lower++
-					case other.Final[seed] == cell.Final[seed]:
+					case regret == own:
 						same++
 					}
 				}
 				if ranks[cell.Tuner] == nil {
 					ranks[cell.Tuner] = map[int][]float64{}
+					var by [len(trainings)]map[int][]float64
+					for k := range by {
+						by[k] = map[int][]float64{}
+					}
+					regrets[cell.Tuner] = by
 				}
 				group := i
 				if len(playedOn) == 1 {
 					group = seed
 				}
 				ranks[cell.Tuner][group] = append(ranks[cell.Tuner][group], float64(lower)+float64(same+1)/2)
+				regrets[cell.Tuner][budget][group] = append(regrets[cell.Tuner][budget][group], own)
 				if lower == 0 {
 					wins[cell.Tuner] += 1 / float64(same)
 				}
@@ -177,7 +200,15 @@ func (s *Standings) rank() {
 		}
 	}
 	for name, groups := range ranks {
-		s.Ranks = append(s.Ranks, Rank{Tuner: name, Rank: stats.Clustered(groups), Wins: wins[name] / float64(s.Seeds*len(playedOn))})
+		r := Rank{Tuner: name, Rank: stats.Clustered(groups), Wins: wins[name] / float64(len(trainings)*s.Seeds*len(playedOn))}
+		for _, by := range regrets[name] {
+			of := stats.Clustered(by)
+			if math.IsInf(of.Mean, 1) {
+				of = stats.Of(nil)
+			}
+			r.Regrets = append(r.Regrets, of)
+		}
+		s.Ranks = append(s.Ranks, r)
 	}
 	slices.SortFunc(s.Ranks, func(a, b Rank) int {
 		if a.Rank.Mean != b.Rank.Mean {
@@ -189,27 +220,30 @@ func (s *Standings) rank() {
 }
 
 // lowestDrawn stands for lower regrets, 0 among them, on axes of logarithms.
-const lowestDrawn = 0.1
+const lowestDrawn = 1
 
-// Figure draws the median regrets, a panel for each table.
+// Figure draws the mean regrets, a panel for each table.
 func (s *Standings) Figure() (*figure.Figure, error) {
 	if len(s.Cells) == 0 {
 		return nil, errors.New("nothing to plot")
 	}
 	f := &figure.Figure{
-		Name: "tuners", Title: "Regret against rounds spent",
-		Note: fmt.Sprintf("validation error, on all clients, of the incumbent above the lowest of the table, in points, of an RMSE in %%, %v for less; medians of %s", lowestDrawn, oneline.Count(s.Seeds, "seed")),
+		Name: "tuners", Title: "Regret of the returned model against the budget",
+		Note: fmt.Sprintf("validation error above the lowest of the table, 100 for the median configuration, %v for less; means of %s", lowestDrawn, oneline.Count(s.Seeds, "seed")),
 	}
 	for _, table := range s.Tables {
-		panel := figure.Panel{Title: table.Name, X: figure.Axis{Label: "rounds", Whole: true}, Y: figure.Axis{Label: "regret, points or %", Log: true}}
+		panel := figure.Panel{Title: table.Name, X: figure.Axis{Label: "budget, trainings", Log: true}, Y: figure.Axis{Label: "regret, % of the median's", Log: true}}
 		for i := range s.Cells {
 			cell := &s.Cells[i]
 			if cell.Table != table.Name {
 				continue
 			}
-			line := figure.Line{Name: cell.Tuner, Step: true}
-			for _, r := range cell.Curve {
-				line.Points = append(line.Points, figure.Point{X: float64(r.Rounds), Y: max(100*r.Median, lowestDrawn)})
+			line := figure.Line{Name: cell.Tuner}
+			for _, r := range cell.Regrets {
+				if r.Rounds == 0 {
+					continue
+				}
+				line.Points = append(line.Points, figure.Point{X: float64(r.Trainings), Y: max(stat.Mean(r.Scaled, nil), lowestDrawn)})
 			}
 			panel.Lines = append(panel.Lines, line)
 		}
