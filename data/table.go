@@ -39,9 +39,6 @@ func (s *tableRows) read(at int32, x []float32, _ []int32, _ *Augment) int32 {
 	return s.labels[at]
 }
 
-// leastSpread bounds the deviation of a column by its mean: the last bit of a float32.
-const leastSpread = 0x1p-23
-
 // columnStats are what a client sends of a column of its training samples.
 type columnStats struct {
 	n, sum, square float64
@@ -219,7 +216,7 @@ func (c *Config) encoder(columns []Column, all, own []columnStats) *encoder {
 		case column.Fixed:
 			to.fill, to.mean, to.std = float32(column.Mean), float32(column.Mean), float32(column.Std)
 		case c.Normalize != NormalizeNone:
-			if to.mean = float32(mean); std > leastSpread*math.Abs(mean) {
+			if to.mean = float32(mean); std > 0x1p-23*math.Abs(mean) { // the last bit of a float32
 				to.std = float32(std)
 			}
 		}

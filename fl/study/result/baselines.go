@@ -21,7 +21,8 @@ type Comparand struct {
 	// with those of the "file"; Params are those.
 	Settings string        `json:"settings,omitempty"`
 	Params   tuners.Params `json:"params,omitempty"`
-	// Test is the test error, ROCAUC that of the samples of all clients, nil where it is undefined.
+	// Test is the test error, ROCAUC the mean of the clients' ROC AUC, since the scores of different models
+	// cannot be pooled; nil where it is undefined.
 	Test   float64  `json:"test_error"`
 	ROCAUC *float64 `json:"roc_auc,omitempty"`
 	// OverLocal and OverFederated compare it with these two, nil with itself and with what is not there.
@@ -62,7 +63,7 @@ func Without(e *fl.Evaluation, baselines []*record.Alone) (all []Comparand) {
 		}
 		m.Test = s.Error
 		if s.Measures != nil {
-			m.ROCAUC = s.Measures.Values[tuners.MetricROCAUC].Value
+			m.ROCAUC = s.Measures.Values[tuners.MetricROCAUC].ClientMean
 		}
 		for _, c := range clients {
 			t := ClientTest{c.Name, c.Samples, c.Global, c.GlobalAUC}

@@ -115,7 +115,11 @@ func (o *Overview) WithoutTable() *Table {
 	gain := func(name string, of func(c *result.Comparand) *result.Gain) {
 		row(what+" than "+name, func(c *result.Comparand) string {
 			if g := of(c); g != nil {
-				return Difference(-g.Gain, g.Half, share)
+				text := Difference(-g.Gain, g.Half, share)
+				if g.Half != nil && -*g.Half <= g.Gain && g.Gain <= *g.Half {
+					text += ", may be chance"
+				}
+				return text
 			}
 			return ""
 		})
@@ -130,7 +134,7 @@ func (o *Overview) WithoutTable() *Table {
 		t.Head = append(t.Head, called(&c))
 	}
 	row(what, func(c *result.Comparand) string { return o.ErrorText(c.Test) })
-	row("ROC AUC", func(c *result.Comparand) string {
+	row("ROC AUC, mean of clients", func(c *result.Comparand) string {
 		if c.ROCAUC == nil {
 			return ""
 		}
