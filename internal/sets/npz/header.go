@@ -56,7 +56,7 @@ var ways = map[string]string{
 func (a *Array) parse(header string) error {
 	m := plain.FindStringSubmatch(header)
 	if strings.Contains(header, "'descr': [") {
-		return own.Refused("records of several fields", "plain arrays of numbers or strings", fmt.Sprintf("save numpy.lib.recfunctions.structured_to_unstructured(%s)", a.Name))
+		return own.Refused("records of several fields", "plain arrays of numbers or strings", fmt.Sprintf("from numpy.lib.recfunctions import structured_to_unstructured; save structured_to_unstructured(%s)", a.Name))
 	}
 	if m == nil {
 		return fmt.Errorf("unsupported array header: %.200q", header)

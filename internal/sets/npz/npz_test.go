@@ -121,7 +121,7 @@ func TestReadErrors(t *testing.T) {
 		},
 		"structures": {
 			npztest.Array{Values: []uint8{1}, Header: header("[('a', '|u1')]", "False", "(1,)")},
-			"records of several fields; read are plain arrays of numbers or strings: save numpy.lib.recfunctions.structured_to_unstructured(x)",
+			"records of several fields; read are plain arrays of numbers or strings: from numpy.lib.recfunctions import structured_to_unstructured; save structured_to_unstructured(x)",
 		},
 		"times": {
 			npztest.Array{Values: []int64{1}, Header: header("'<M8[s]'", "False", "(1,)")},
