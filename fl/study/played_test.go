@@ -63,7 +63,7 @@ func recordOf(t *testing.T, s Setup, r *result.Result) []Recording {
 // TestPlayedIsTheStudy: a study on recorded trainings is the study that trains, to the bit; with
 // personalized models where batches have all samples, so that no drawn order changes errors.
 func TestPlayedIsTheStudy(t *testing.T) {
-	for _, name := range []string{"random", "halving", "sha", "asha", "hyperband", "bo", "personalized sha", "personalized asha", "personalized hyperband"} {
+	for _, name := range []string{"random", "sha", "asha", "hyperband", "bo", "personalized sha", "personalized asha", "personalized hyperband"} {
 		for _, score := range []config.Score{{}, {Clients: 2, Uniform: true, Epsilon: 3, Discount: 0.5}} {
 			t.Run(fmt.Sprintf("%s %d", name, score.Clients), func(t *testing.T) {
 				name, personal := strings.CutPrefix(name, "personalized ")

@@ -321,7 +321,7 @@ func (p *puppet) work(answer func(o *wire.Order) *wire.Request) {
 // TestThreatHostileParts has a worker send parts of rounds, as they come and as blobs,
 // that hold what no part has: it is dismissed with a line about it, and the study ends well.
 func TestThreatHostileParts(t *testing.T) {
-	// the binary form of a part, see fl/partfile.go, with 29 numbers a slot
+	// the binary form of a part, see fl/partfile.go, with 31 numbers a slot
 	part := func(sum, slots int, client uint64) []byte {
 		put := binary.LittleEndian
 		text := append([]byte("ffpart\x00\x04"), make([]byte, 4*8)...)
@@ -329,7 +329,7 @@ func TestThreatHostileParts(t *testing.T) {
 		text = put.AppendUint32(text, 0) // rows
 		text = put.AppendUint32(text, uint32(slots))
 		for range slots {
-			text = append(put.AppendUint64(text, client), make([]byte, 29*8)...)
+			text = append(put.AppendUint64(text, client), make([]byte, 31*8)...)
 		}
 		return put.AppendUint32(text, crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)))
 	}

@@ -32,7 +32,7 @@ func standings(t *testing.T) *Standings {
 	return s
 }
 
-// TestStandingsAreThose: the recorded regrets are those of today's tuners.
+// TestStandingsAreThose: today's tuners have the recorded regrets.
 func TestStandingsAreThose(t *testing.T) {
 	want := standings(t)
 	c := Contest{Seeds: 2, Workers: 4}

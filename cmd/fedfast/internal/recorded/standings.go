@@ -38,8 +38,8 @@ type Digest struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"parquet_sha256"`
 	// Lowest and Highest are the lowest and the highest validation error on all clients of any recorded
-	// round, of a regression the highest before any training. Median is that of the configurations after
-	// their last round, where one that failed has the highest.
+	// round, of a regression the highest before any training. Median is the median of the configurations
+	// after their last round, where one that failed has the highest.
 	Lowest  float64 `json:"lowest_val_error"`
 	Median  float64 `json:"median_val_error"`
 	Highest float64 `json:"highest_val_error"`
