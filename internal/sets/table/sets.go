@@ -35,8 +35,8 @@ func Sets() []data.Set {
 		Path: "a file, a pattern such as \"sites/*.csv\", or a folder with .csv, .tsv, .data or .txt files, plain, .gz or " +
 			".zst: names with the word test, of files or their folders, hold the test samples",
 	}, Load: func(ctx context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
-		t := &table{cfg: &cfg, fed: &data.Federation{H: 1, W: 1}, byName: map[string]*column{}, names: map[string]string{},
-			seen: map[string]bool{}}
+		t := &table{cfg: &cfg, fed: &data.Federation{H: 1, W: 1}, byName: map[string]*column{}, names: map[string]string{}}
+		t.seen = map[string]bool{}
 		if err := t.read(ctx); err != nil {
 			return nil, nil, err
 		}

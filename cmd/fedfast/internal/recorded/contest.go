@@ -236,7 +236,7 @@ func (t *Table) digest(name string) Digest {
 func (d *Digest) scaled(r *result.Result) float64 {
 	e := math.NaN()
 	if r != nil {
-		if val := cmp.Or(r.Errors.PersonalizedVal, r.Errors.GlobalVal); val != nil {
+		if val := cmp.Or(r.PersonalizedVal, r.GlobalVal); val != nil {
 			e = *val
 		}
 	}

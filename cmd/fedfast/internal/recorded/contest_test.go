@@ -80,7 +80,8 @@ func TestPageOfStandings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range standings(t).Ranks {
-		row := "| " + r.Tuner
+		var row strings.Builder
+		row.WriteString("| " + r.Tuner)
 		for _, regret := range append(slices.Clone(r.Regrets), r.Rank) {
 			digits := 0
 			if regret == r.Rank {
@@ -90,10 +91,11 @@ func TestPageOfStandings(t *testing.T) {
 			if regret.N == 0 {
 				cell = " | -"
 			}
-			row += cell
+			row.WriteString(cell)
 		}
-		if row += fmt.Sprintf(" | %.0f %% |", 100*r.Wins); !strings.Contains(string(page), row) {
-			t.Errorf("the page lacks %q", row)
+		fmt.Fprintf(&row, " | %.0f %% |", 100*r.Wins)
+		if !strings.Contains(string(page), row.String()) {
+			t.Errorf("the page lacks %q", row.String())
 		}
 	}
 }
