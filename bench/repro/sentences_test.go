@@ -25,7 +25,6 @@ var byHand = []struct{ page, text, why string }{
 	{"papers/fedex.md", "personalized | -1.02 ± 0.92", "20 studies, by the command above the table"},
 	{"papers/fedex.md", "global | +0.54 ± 0.49", "20 studies, by the command above the table"},
 	{"papers/privacy.md", "23.6 % test error without noise, 28.6 to 29.9 with cohorts of 1,000, and with cohorts of 100 29.7 at a noise multiplier of 1.35 and 38.3 at 4.4", "trial runs, whose metrics were not kept"},
-	{"advice.md", "the four differences are -10 to +19 +- 19 to 34", "the four intervals of FEMNIST's wrappers, of runs with different draws"},
 	{"advice.md", "from 0.3 FedAvg reaches 70 %", "a setting"},
 	{"advice.md", "that end at 21.7, 19.1 and 18.3 % in fp32, the test error in bf16 differs by -0.0 +- 0.6, -0.1 +- 0.3 and 0.3 +- 0.8 points, the personalized one by 0.0 +- 1.4, -0.5 +- 0.9 and 0.1 +- 1.0", precisionHeld},
 	{"advice.md", "a training loss that is 0.023 +- 0.013 lower in bf16", precisionHeld},
@@ -315,7 +314,6 @@ func sentencesOfStatic(t *testing.T) said {
 	rounds, gradients := of(0, "--scale 0.2"), of(1, "--scale 0.2")
 	add("papers/fathom.md", "with which FedAvg takes %.1f rounds (three seeds). FATHOM takes %.1f from the paper's base setting, without any trial, and %.1f at best, from that same start. In local gradients FedAvg's best is %.1f thousand, FATHOM's %.1f",
 		rounds.Best.Mean, rounds.Base.Mean, rounds.Lucky.Mean, gradients.Best.Mean, gradients.Lucky.Mean)
-	add("advice.md", "FedAvg with the best static setting of ten starts takes %.1f rounds to the same goal, FATHOM from the paper's base setting %.1f", rounds.Best.Mean, rounds.Base.Mean)
 	rounds, gradients = of(0, ""), of(1, "")
 	if rounds.Best.Start != "batch4" || gradients.Best.Start != "batch4" {
 		t.Errorf("FedAvg's best static settings are %s and %s", rounds.Best.Start, gradients.Best.Start)
@@ -379,7 +377,6 @@ func sentencesOfFATHOM(t *testing.T) said {
 	takes, later, saved, work, coded, _ := spends("--scale 0.2", "--scale 0.2 --as-paper")
 	add("papers/fathom.md", "from the base setting FATHOM takes %s rounds (five seeds, 2026-11-27, Zen 4) where FedAvg takes %.0f and the code %.0f, %s more than FedAvg, paired by seed, and %s thousand local gradients",
 		spread(takes), saved.Mean, coded.Mean, spread(later), spread(work))
-	add("advice.md", "by the paper's printed equations FATHOM takes %s rounds", spread(takes))
 	takes, later, _, _, _, batches := spends("", "--as-paper")
 	add("papers/fathom.md", "they take %s rounds, %s more than FedAvg, and the batch grows to %.0f to %.0f, where the code shrinks it to %.0f",
 		spread(takes), spread(later), slices.Min(batches[0]), slices.Max(batches[0]), slices.Max(batches[1]))
@@ -440,7 +437,6 @@ func sentencesOfFedTune(t *testing.T) said {
 	single, gain := stats.Of(alone), stats.Of(gains)
 	add("papers/fedtune.md", "One seed reaches %.1f %% and keeps it, one %.1f %% in the first five rounds and then guesses, one never learns (%.1f %%): %.1f +- %.1f, so that the table's gain over it, %.1f +- %.1f points",
 		alone[2], alone[1], alone[0], single.Mean, single.Half, gain.Mean, gain.Half)
-	add("advice.md", "A table of one cell, filled in the same way, fares no better: %.1f, %.1f and %.1f %% at best", alone[2], alone[1], alone[0])
 	more := stats.Of(above)
 	add("papers/fedtune.md", "no seed breaks down: %.1f +- %.1f points above the table", more.Mean, more.Half)
 	add("advice.md", "%.1f +- %.1f points more than the table, and no seed breaks down", more.Mean, more.Half)
@@ -457,12 +453,9 @@ func sentencesOfFedTune(t *testing.T) said {
 		}
 	}
 	less := stats.Of(below)
-	for _, page := range []string{"papers/fedtune.md", "advice.md"} {
-		add(page, "at best and ends at %s", spread(stats.Of(kept)))
-	}
+	add("papers/fedtune.md", "at best and ends at %s", spread(stats.Of(kept)))
 	add("papers/fedtune.md", "not shown to be better than a setting that was tuned (%.1f +- %.1f)", less.Mean, less.Half)
 	add("papers/fedtune.md", "is at %.0f to %.0f %% at the end of the 125 rounds", slices.Min(ends), slices.Max(ends))
-	add("advice.md", "at best and %.0f to %.0f %% at the end", slices.Min(ends), slices.Max(ends))
 
 	// FedTune on CIFAR-10, where proxy federations learn next to nothing.
 	cifar := reportOf(t, "fedtune-table1/cifar10")
@@ -523,7 +516,6 @@ func sentencesOfMixed(t *testing.T) said {
 	add("papers/fedtune.md", "none of the %d that give one cell another is better (%.1f to %.1f %%)", len(together.sides)-alike, 100*next, 100*worst)
 	best := stats.Of(together.best)
 	add("papers/fedtune.md", "reach %s %% at best and are at %.0f to %.0f %% at the end", one(best.Mean, best.Half), slices.Min(together.last), slices.Max(together.last))
-	add("advice.md", "Three trainings with it reach %s %% at best", one(best.Mean, best.Half))
 	over := func(t filledTable, global map[int]*Metrics) stats.Sample {
 		var gains []float64
 		for i, seed := range t.seeds {
@@ -553,7 +545,6 @@ func sentencesOfMixed(t *testing.T) said {
 	gained := stats.Of(ahead)
 	add("papers/fedtune.md", "(%d trials, rates of %v to %v), reach %s, and the second training breaks down from round %.0f on: tuning together gains %s points, in all three seeds",
 		len(apart.sides), slices.Min(rates), slices.Max(rates), peaksApart, apart.broken[0], one(gained.Mean, gained.Half))
-	add("advice.md", "tuned each by itself, reach %s, and one training breaks down", peaksApart)
 	return all
 }
 
