@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fedfast/fedfast/internal/naming"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -103,11 +103,7 @@ func suites() []suite {
 
 // Suites returns the names of all suites with a line about each.
 func Suites() [][2]string {
-	var names [][2]string
-	for _, s := range suites() {
-		names = append(names, [2]string{s.name, s.doc})
-	}
-	return names
+	return list.Of(suites(), func(s suite) [2]string { return [2]string{s.name, s.doc} })
 }
 
 // Run measures the suites of cfg one row after the other, at the level in use, and
@@ -204,7 +200,7 @@ func (r row) String() string {
 
 // namesOf lists the names of suites.
 func namesOf(suites []suite) string {
-	names := naming.Of(suites, func(s suite) string { return s.name })
+	names := list.Of(suites, func(s suite) string { return s.name })
 	return strings.Join(names, ", ")
 }
 

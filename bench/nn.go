@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/probe"
 	"github.com/fedfast/fedfast/nn"
 )
@@ -30,11 +31,7 @@ func trainRows(ctx context.Context, cfg Config) ([]row, error) {
 		if net.plain {
 			optimizers = append(optimizers, plainSGD)
 		}
-		var rows []row
-		for _, o := range optimizers {
-			rows = append(rows, stepRow(net, n, o))
-		}
-		return rows
+		return list.Of(optimizers, func(o string) row { return stepRow(net, n, o) })
 	})
 }
 

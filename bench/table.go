@@ -134,12 +134,7 @@ func (r *Report) low() bool {
 
 // rounds says whether the report has rows of rounds.
 func (r *Report) rounds() bool {
-	for _, x := range r.Results {
-		if x.Round != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Results, func(x Result) bool { return x.Round != nil })
 }
 
 // cells are the texts of one row, one a column.

@@ -9,6 +9,7 @@ import (
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/robust"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/naming"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/kernels/det"
@@ -108,7 +109,7 @@ func Aggregators() []Aggregator {
 
 // AggregatorNames returns their names: the values of aggregator.name.
 func AggregatorNames() []string {
-	return naming.Of(Aggregators(), func(a Aggregator) string { return a.Name })
+	return list.Of(Aggregators(), func(a Aggregator) string { return a.Name })
 }
 
 // keysOf returns the keys of a table.

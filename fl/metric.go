@@ -11,6 +11,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/internal/limit"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/measure"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
@@ -181,10 +182,7 @@ func WorstScore(numbers bool) Score {
 func checkLoss(m *nn.Model, d *data.Federation) error {
 	target := map[data.Target]nn.Target{data.ManyLabels: nn.ManyLabels, data.Numbers: nn.Numbers}[d.Target]
 	if m.Loss().Target() != target {
-		var names []string
-		for _, k := range nn.LossKinds(target) {
-			names = append(names, string(k))
-		}
+		names := list.Of(nn.LossKinds(target), func(k nn.LossKind) string { return string(k) })
 		kind := cmp.Or(m.Loss().Kind, nn.CrossEntropy)
 		return fmt.Errorf("loss.name = %q: data %s has a target of %s, which needs %s", kind, d.Name, d.Target, strings.Join(names, " or "))
 	}

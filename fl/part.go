@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/fedfast/fedfast/fl/internal/shard"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -33,13 +34,7 @@ type part struct {
 
 // vectors are the part's sums that there are.
 func (p *part) vectors() [][]float32 {
-	var all [][]float32
-	for _, v := range [][]float32{p.Sum, p.Extra, p.Signs} {
-		if v != nil {
-			all = append(all, v)
-		}
-	}
-	return all
+	return list.Where([][]float32{p.Sum, p.Extra, p.Signs}, func(v []float32) bool { return v != nil })
 }
 
 // add adds the clients of a part after this one.

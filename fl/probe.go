@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/internal/key"
-	"github.com/fedfast/fedfast/internal/naming"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/kernels/det"
 )
@@ -106,7 +106,7 @@ const (
 // slots, and "cos_delta_smoothed", "dot_delta_previous" and "sign_agreement", which a
 // round has as a whole. Options follow a name in braces: "cos_delta_smoothed{alpha=0.5}".
 func probeNames() []string {
-	return naming.Of(Probes(), func(p Probe) string { return p.Name })
+	return list.Of(Probes(), func(p Probe) string { return p.Name })
 }
 
 // unknownProbe is the error for a name that no probe has.

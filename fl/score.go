@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -138,9 +139,5 @@ func (r *RoundResult) scored(o ScoreOptions) []int {
 	if o.Clients == 0 || o.Clients >= len(slots) {
 		return slots
 	}
-	var few []int
-	for _, k := range draw(kernels.NewStream(r.draws, 0), len(slots), o.Clients) {
-		few = append(few, slots[k])
-	}
-	return few
+	return list.Of(draw(kernels.NewStream(r.draws, 0), len(slots), o.Clients), func(k int) int { return slots[k] })
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/kernels/det"
 	"github.com/fedfast/fedfast/nn"
@@ -250,10 +251,7 @@ func (t *Trial) remember() (putBack func()) {
 		return func() {}
 	}
 	weights, versions, jobs := slices.Clone(t.weights), maps.Clone(t.versions), t.jobs
-	var server [][]float32
-	for _, a := range t.server.State() {
-		server = append(server, slices.Clone(a))
-	}
+	server := list.Of(t.server.State(), slices.Clone)
 	smooth := slices.Clone(t.smooth)
 	for i := range smooth {
 		smooth[i].Values = slices.Clone(smooth[i].Values)

@@ -6,18 +6,14 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // heterogeneity returns the heterogeneity index of samples with the given counts
 // of the classes: 1 - (c - 1) / (classes - 1) for c classes that they hold, 0 to 1.
 // (FedTune)
 func heterogeneity(counts []int) float64 {
-	held := 0
-	for _, n := range counts {
-		if n > 0 {
-			held++
-		}
-	}
+	held := list.Count(counts, func(n int) bool { return n > 0 })
 	if held == 0 || len(counts) < 2 {
 		return 1
 	}

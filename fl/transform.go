@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/naming"
 	"github.com/fedfast/fedfast/kernels"
 )
@@ -163,19 +164,13 @@ func RegisterTransform(t Transform) error {
 func Transforms(s Stage) []Transform {
 	transforms.RLock()
 	defer transforms.RUnlock()
-	var all []Transform
-	for _, t := range transforms.all {
-		if t.Stage == s {
-			all = append(all, t)
-		}
-	}
-	return all
+	return list.Where(transforms.all, func(t Transform) bool { return t.Stage == s })
 }
 
 // TransformNames returns the names of the registered transforms of a stage: the values of its
 // key.
 func TransformNames(s Stage) []string {
-	return naming.Of(Transforms(s), func(t Transform) string { return t.Name })
+	return list.Of(Transforms(s), func(t Transform) string { return t.Name })
 }
 
 // transformByName returns a registered transform, or an error that names its key.

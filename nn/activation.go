@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -62,11 +63,7 @@ type activation struct {
 
 // Activations returns all activations without parameters but ReLU.
 func Activations() []Activation {
-	var names []Activation
-	for _, f := range activations {
-		names = append(names, f.name)
-	}
-	return names
+	return list.Of(activations, func(f activation) Activation { return f.name })
 }
 
 // of returns what a name stands for, ok is false if it is unknown.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fedfast/fedfast/internal/naming"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // Choice is something in which the sub-networks of a model differ: the width of a
@@ -65,7 +65,7 @@ func (s *space) picks(p Pick) func(name string) int {
 }
 
 func (s *space) names() []string {
-	return naming.Of(s.choices, func(c Choice) string { return c.Name })
+	return list.Of(s.choices, func(c Choice) string { return c.Name })
 }
 
 // Choices returns those of a network that NewSupernet made, else none; read-only.

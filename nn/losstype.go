@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/naming"
 	"github.com/fedfast/fedfast/kernels"
 )
@@ -102,11 +103,7 @@ func RegisterLoss(t LossType) error {
 func LossTypes() []LossType {
 	lossTypes.RLock()
 	defer lossTypes.RUnlock()
-	var all []LossType
-	for _, t := range lossTypes.all {
-		all = append(all, *t)
-	}
-	return all
+	return list.Of(lossTypes.all, func(t *LossType) LossType { return *t })
 }
 
 // LossKinds returns their names, of all or of those for some targets.
@@ -131,7 +128,7 @@ func (l Loss) Type() (*LossType, error) {
 	}
 	lossTypes.RUnlock()
 	if t == nil {
-		known := naming.Of(LossKinds(), func(k LossKind) string { return string(k) })
+		known := list.Of(LossKinds(), func(k LossKind) string { return string(k) })
 		return nil, fmt.Errorf("unknown loss %q; use one of %s", kind, strings.Join(known, ", "))
 	}
 	return t, nil

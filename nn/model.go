@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tensor"
 )
@@ -134,11 +135,7 @@ func (m *Model) LabelsPerExample() int {
 
 // NumParams returns the number of parameters without padding.
 func (m *Model) NumParams() int {
-	n := 0
-	for _, nd := range m.nodes {
-		n += nd.values()
-	}
-	return n
+	return list.Sum(m.nodes, func(nd node) int { return nd.values() })
 }
 
 // Size returns the length of a packed parameter vector, a multiple of 16: the parameters,

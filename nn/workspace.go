@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tensor"
 )
@@ -396,13 +397,7 @@ func (ws *Workspace) count(b *Batch) int {
 	if ws.m.lossType.Targets != nil {
 		return b.N
 	}
-	n := 0
-	for _, l := range b.Labels[:b.N*ws.m.LabelsPerExample()] {
-		if l >= 0 {
-			n++
-		}
-	}
-	return n
+	return list.Count(b.Labels[:b.N*ws.m.LabelsPerExample()], func(l int32) bool { return l >= 0 })
 }
 
 // Evaluate measures the weights on the batch, without dropout.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels/det"
 )
 
@@ -93,10 +94,7 @@ func (a Aims) Many() bool { return len(a.Objectives) > 1 || len(a.Constraints) >
 
 // Metrics are the metrics of objectives and constraints, each once, in their order.
 func (a Aims) Metrics() []string {
-	var names []string
-	for _, o := range a.Objectives {
-		names = append(names, o.Metric)
-	}
+	names := list.Of(a.Objectives, func(o Objective) string { return o.Metric })
 	for _, c := range a.Constraints {
 		if !slices.Contains(names, c.Metric) {
 			names = append(names, c.Metric)

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	tunerv1 "github.com/fedfast/fedfast/tuners/internal/proto"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // Remote is a tuner at the other end of a connection. It does not supervise:
@@ -165,11 +167,7 @@ func (s *RemoteSession) Suggest(ctx context.Context, n int) ([]Decision, error) 
 	if err != nil {
 		return nil, received(err)
 	}
-	var out []Decision
-	for _, d := range w.GetDecisions() {
-		out = append(out, decisionFromWire(d))
-	}
-	return out, s.answered(w.GetState())
+	return list.Of(w.GetDecisions(), decisionFromWire), s.answered(w.GetState())
 }
 
 // Report tells a score.

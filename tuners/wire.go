@@ -5,6 +5,8 @@ import (
 	"math"
 
 	tunerv1 "github.com/fedfast/fedfast/tuners/internal/proto"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // The functions here turn the SDK's types into protocol messages and back. Reading
@@ -129,19 +131,11 @@ func objectiveFromWire(o *tunerv1.Objective) Objective {
 }
 
 func objectivesToWire(all []Objective) []*tunerv1.Objective {
-	var out []*tunerv1.Objective
-	for _, o := range all {
-		out = append(out, objectiveToWire(o))
-	}
-	return out
+	return list.Of(all, objectiveToWire)
 }
 
 func objectivesFromWire(all []*tunerv1.Objective) []Objective {
-	var out []Objective
-	for _, o := range all {
-		out = append(out, objectiveFromWire(o))
-	}
-	return out
+	return list.Of(all, objectiveFromWire)
 }
 
 func constraintsToWire(all []Constraint) []*tunerv1.Constraint {
@@ -249,11 +243,7 @@ func pointsToWire(points []Params) []*tunerv1.Params {
 }
 
 func pointsFromWire(points []*tunerv1.Params) []Params {
-	var out []Params
-	for _, p := range points {
-		out = append(out, paramsFromWire(p))
-	}
-	return out
+	return list.Of(points, paramsFromWire)
 }
 
 func measuredToWire(all []Measured) []*tunerv1.Measured {
@@ -274,19 +264,11 @@ func measuredFromWire(all []*tunerv1.Measured) []Measured {
 
 // wholeToWire and wholeFromWire convert counts.
 func wholeToWire(all []int) []int64 {
-	var out []int64
-	for _, n := range all {
-		out = append(out, int64(n))
-	}
-	return out
+	return list.Of(all, func(n int) int64 { return int64(n) })
 }
 
 func wholeFromWire(all []int64) []int {
-	var out []int
-	for _, n := range all {
-		out = append(out, int(n))
-	}
-	return out
+	return list.Of(all, func(n int64) int { return int(n) })
 }
 
 func environmentToWire(e *Environment) *tunerv1.Environment {

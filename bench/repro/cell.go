@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // Cell is one published number of a paper, or the end of one published curve.
@@ -80,12 +81,7 @@ func Comparisons() []Comparison {
 func Select(name string) ([]Cell, error) {
 	all := Cells()
 	name = strings.Trim(name, "/")
-	var found []Cell
-	for _, c := range all {
-		if c.Name == name || strings.HasPrefix(c.Name, name+"/") {
-			found = append(found, c)
-		}
-	}
+	found := list.Where(all, func(c Cell) bool { return c.Name == name || strings.HasPrefix(c.Name, name+"/") })
 	if len(found) > 0 {
 		return found, nil
 	}

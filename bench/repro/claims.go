@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/stats"
 )
 
@@ -46,10 +47,7 @@ func AbstractClaims(all []*Metrics) (Table, error) {
 	t.Rows = append(t.Rows, []string{"FedEx: a variant tunes the clients' step size (Theorem 4.1)", "regret of at most ((m/tau)^(1/3) + V) m^(1/2)", "0.39 after 16,384 tasks, bound 1.81 (`TestRegretOfTheorem41` of internal/tuner/fedex)", "holds"})
 
 	gain := func(sets ...fedtuneSet) string {
-		var texts []string
-		for _, set := range sets {
-			texts = append(texts, plain(set.accuracy[1]-set.accuracy[0], 1))
-		}
+		texts := list.Of(sets, func(set fedtuneSet) string { return plain(set.accuracy[1]-set.accuracy[0], 1) })
 		return strings.Join(texts, ", ")
 	}
 	ours, verdict := r.fedtuneSays("fmnist")

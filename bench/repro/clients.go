@@ -7,6 +7,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/tuner/perfedrlnas"
@@ -30,10 +31,7 @@ func (m *Metrics) addClients(ctx context.Context, v *store.View, c *config.Confi
 	if c.ClientTuner.Name != "perfedrlnas" || c.ClientTuner.Options["shared"] == true {
 		return nil
 	}
-	var options []int
-	for _, choice := range model.Choices() {
-		options = append(options, len(choice.Options))
-	}
+	options := list.Of(model.Choices(), func(choice nn.Choice) int { return len(choice.Options) })
 	var state []byte
 	newest := -1
 	err := v.EachState(ctx, func(session, _, calls int, data []byte) error {

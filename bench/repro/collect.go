@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/tuner/fedex"
 	"github.com/fedfast/fedfast/nn"
@@ -182,10 +183,7 @@ func (t *TrialLine) addArms(c *config.Config, r result.TrialResult) error {
 	}
 	t.ConfigParams = configs[0].Keys()
 	for _, config := range configs {
-		var values []float64
-		for _, name := range t.ConfigParams {
-			values = append(values, rounded(config.Float(name, 0)))
-		}
+		values := list.Of(t.ConfigParams, func(name string) float64 { return rounded(config.Float(name, 0)) })
 		t.Configs = append(t.Configs, values)
 	}
 	return nil

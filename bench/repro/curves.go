@@ -11,6 +11,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/figure"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
@@ -160,10 +161,7 @@ func (s Series) mean() []figure.Point {
 	}
 	var out []figure.Point
 	for _, x := range slices.Sorted(maps.Keys(grid)) {
-		var values []float64
-		for _, seed := range slices.Sorted(maps.Keys(s.Seeds)) {
-			values = append(values, at(s.Seeds[seed], x))
-		}
+		values := list.Of(slices.Sorted(maps.Keys(s.Seeds)), func(seed int) float64 { return at(s.Seeds[seed], x) })
 		if m := stats.Of(values); x <= end && !math.IsNaN(m.Mean) {
 			out = append(out, figure.Point{X: float64(x), Y: m.Mean, Half: m.Half})
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // Use is a hyperparameter that a method uses.
@@ -23,11 +24,7 @@ type Use struct {
 
 // Using lists hyperparameters that a method uses in their whole ranges.
 func Using(keys ...string) []Use {
-	var uses []Use
-	for _, k := range keys {
-		uses = append(uses, Use{Key: k})
-	}
-	return uses
+	return list.Of(keys, func(k string) Use { return Use{Key: k} })
 }
 
 // Needing lists a hyperparameter that a method uses in a range of its own, written

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -92,10 +93,7 @@ type search struct {
 
 func newSearch(l *fl.Local) *search {
 	s := &search{l: l, alpha: l.Setup.([]nn.Span)}
-	n := 0
-	for _, a := range s.alpha {
-		n += a.Len()
-	}
+	n := list.Sum(s.alpha, func(a nn.Span) int { return a.Len() })
 	s.w, s.grad = l.Vector(0)[:n], l.Vector(1)[:n]
 	p := l.Params
 	s.adam = nn.Optimizer{

@@ -13,7 +13,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
 	"github.com/fedfast/fedfast/internal/key"
-	"github.com/fedfast/fedfast/internal/naming"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/rules"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -150,7 +150,7 @@ func knownOptions(ctx context.Context, role string, t tuners.Tuner, options tune
 	if err != nil {
 		return fmt.Errorf("%s: %w", role, err)
 	}
-	known := naming.Of(desc.Options, func(o tuners.Option) string { return o.Name })
+	known := list.Of(desc.Options, func(o tuners.Option) string { return o.Name })
 	for _, name := range options.Keys() {
 		switch {
 		case slices.Contains(known, name):

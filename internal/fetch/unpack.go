@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
@@ -102,10 +103,7 @@ func names(dir string) string {
 	if err != nil || len(entries) == 0 {
 		return "nothing"
 	}
-	var list []string
-	for _, e := range entries {
-		list = append(list, e.Name())
-	}
+	list := list.Of(entries, func(e os.DirEntry) string { return e.Name() })
 	return oneline.Names(list)
 }
 

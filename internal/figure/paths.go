@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // Paths are parallel coordinates: an axis for each of several quantities, side by
@@ -52,10 +54,7 @@ func (a *Paths) check() error {
 }
 
 func (a *Paths) ends() (lo, hi float64) {
-	var all []float64
-	for _, p := range a.Paths {
-		all = append(all, p.Value)
-	}
+	all := list.Of(a.Paths, func(p Path) float64 { return p.Value })
 	return ends(all)
 }
 
@@ -132,10 +131,7 @@ func (a *Paths) layOut(i int) scale {
 		}
 		return s
 	}
-	var all []float64
-	for _, p := range a.Paths {
-		all = append(all, p.At[i])
-	}
+	all := list.Of(a.Paths, func(p Path) float64 { return p.At[i] })
 	lo, hi := ends(all)
 	if math.IsNaN(lo) {
 		lo, hi = 1, 1

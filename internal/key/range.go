@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // Range is the set of numbers allowed for a key: an interval, single numbers, or both.
@@ -102,10 +104,7 @@ func (r Range) words(whole bool) string {
 	if whole {
 		number = "an integer"
 	}
-	var singles []string
-	for _, x := range r.single {
-		singles = append(singles, strconv.FormatFloat(x, 'g', -1, 64))
-	}
+	singles := list.Of(r.single, func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) })
 	text := strings.Join(singles, ", ")
 	switch {
 	case !r.bounded && text == "":

@@ -19,15 +19,6 @@ func CheckName(what, name string) error {
 	return nil
 }
 
-// Of returns the names of what is listed, nil for nothing.
-func Of[T any](all []T, name func(T) string) []string {
-	var names []string
-	for _, e := range all {
-		names = append(names, name(e))
-	}
-	return names
-}
-
 // Fits reports whether a text fits into a cell of a table of a Markdown page.
 func Fits(text string) bool { return !strings.ContainsAny(text, "\n|") }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // Reference is a point that is worse than all points, a tenth beyond the worst of each loss,
@@ -29,12 +31,7 @@ const Least = 1e-12
 // Volume is the hypervolume of points: how much of the space that a reference bounds is
 // dominated by one of them.
 func Volume(points [][]float64, ref []float64) float64 {
-	var inside [][]float64
-	for _, p := range points {
-		if within(p, ref) {
-			inside = append(inside, p)
-		}
-	}
+	inside := list.Where(points, func(p []float64) bool { return within(p, ref) })
 	return volume(inside, ref)
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -47,13 +48,8 @@ func (s LayerSpec) checkChoices(t LayerType) error {
 		c := s.Choices[key]
 		switch {
 		case !slices.Contains(chosen, key) || !slices.Contains(t.Keys, key):
-			var can []string
-			for _, k := range chosen {
-				if slices.Contains(t.Keys, k) {
-					can = append(can, k)
-				}
-			}
-			return fmt.Errorf("%s = %v: of this type's keys %s can have choices", key, c, list(can))
+			can := list.Where(chosen, func(k string) bool { return slices.Contains(t.Keys, k) })
+			return fmt.Errorf("%s = %v: of this type's keys %s can have choices", key, c, keyList(can))
 		case c.As != "":
 			continue
 		case len(c.Choices) < 2 || !slices.IsSorted(c.Choices) || len(slices.Compact(slices.Clone(c.Choices))) < len(c.Choices):
@@ -178,10 +174,7 @@ func choicesOf(specs []LayerSpec) (choices []nn.Choice, as map[string]string, er
 		}
 		i := slices.IndexFunc(choices, func(o nn.Choice) bool { return o.Name == c.As })
 		if i < 0 {
-			var above []string
-			for _, o := range choices {
-				above = append(above, o.Name)
-			}
+			above := list.Of(choices, func(o nn.Choice) string { return o.Name })
 			return 0, 0, fmt.Errorf("no layer above has this choice; available: %s", cmp.Or(strings.Join(above, ", "), "none"))
 		}
 		n := choices[i].Options[len(choices[i].Options)-1]

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -143,10 +144,7 @@ func FromLayers(specs []LayerSpec, input nn.Shape, classes int) (*nn.Model, erro
 	if err := checkLayers("model.layers", specs, true); err != nil {
 		return nil, err
 	}
-	var kinds []string
-	for _, s := range specs {
-		kinds = append(kinds, s.Type)
-	}
+	kinds := list.Of(specs, func(s LayerSpec) string { return s.Type })
 	specs = withClasses(specs, classes)
 	build := plain
 	if chooses(specs) {
@@ -259,7 +257,7 @@ func (s LayerSpec) check(t LayerType, last bool) error {
 			}
 		case key == "options" && t.Options != nil:
 		case !slices.Contains(t.Keys, key):
-			return fmt.Errorf("key %q does not belong to this type; it takes %s", key, list(t.Keys))
+			return fmt.Errorf("key %q does not belong to this type; it takes %s", key, keyList(t.Keys))
 		case f.Kind() == reflect.Int && f.Int() < 1:
 			return fmt.Errorf("%s = %d; it must be at least 1", key, f.Int())
 		case f.Kind() == reflect.Int && f.Int() > most(key):
@@ -302,7 +300,7 @@ func most(key string) int64 {
 	return 1 << 20
 }
 
-func list(keys []string) string {
+func keyList(keys []string) string {
 	if len(keys) == 0 {
 		return "no keys"
 	}

@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fedfast/fedfast/internal/naming"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -64,7 +64,7 @@ var named = []model{
 
 // Names returns the names of the models.
 func Names() []string {
-	return naming.Of(named, func(m model) string { return m.name })
+	return list.Of(named, func(m model) string { return m.name })
 }
 
 // New returns the named model, adapted as o asks. The error names the model and

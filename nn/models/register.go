@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/naming"
 	"github.com/fedfast/fedfast/nn"
 )
@@ -103,5 +104,5 @@ func LayerTypes() []LayerType {
 
 // LayerNames returns their names.
 func LayerNames() []string {
-	return naming.Of(LayerTypes(), func(t LayerType) string { return t.Name })
+	return list.Of(LayerTypes(), func(t LayerType) string { return t.Name })
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
@@ -116,11 +117,7 @@ func Run(ctx context.Context, ref host.Ref, o Options) (*Report, error) {
 
 // Names returns the names of all checks in their order.
 func Names() []string {
-	var names []string
-	for _, c := range checks {
-		names = append(names, c.name)
-	}
-	return names
+	return list.Of(checks, func(c check) string { return c.name })
 }
 
 // CheckNames returns an error for the first name that no check has.

@@ -17,6 +17,7 @@ import (
 	"github.com/fedfast/fedfast/bench"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 	"github.com/fedfast/fedfast/nn"
 )
@@ -161,10 +162,7 @@ func (o *benchOptions) validate() error {
 		return errors.New("--from shows an existing report and cannot be combined with --suite, --against or --profile")
 	}
 	for _, name := range o.config.Suites {
-		var known []string
-		for _, s := range append(bench.Suites(), tunersSuite) {
-			known = append(known, s[0])
-		}
+		known := list.Of(append(bench.Suites(), tunersSuite), func(s [2]string) string { return s[0] })
 		if !slices.Contains(known, name) {
 			return fmt.Errorf("--suite %s: unknown suite%s; available: %s", name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
-	"github.com/fedfast/fedfast/internal/naming"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/plugins"
 )
@@ -72,10 +72,7 @@ func completeStudy(_ *cobra.Command, args []string, begun string) ([]string, cob
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	recorded, _ := filepath.Glob(filepath.Join(workdir.Home, "*", "study.db")) // the pattern is right
-	var dirs []string
-	for _, file := range recorded {
-		dirs = append(dirs, filepath.Dir(file))
-	}
+	dirs := list.Of(recorded, filepath.Dir)
 	if dirs = beginning(dirs, begun); len(dirs) == 0 {
 		return nil, cobra.ShellCompDirectiveFilterDirs
 	}
@@ -112,11 +109,7 @@ func below(key string) []string {
 	if table != "space." {
 		return nil // which options there are is the tuner's
 	}
-	var keys []string
-	for _, name := range hyper.Tunable() {
-		keys = append(keys, table+name)
-	}
-	return keys
+	return list.Of(hyper.Tunable(), func(name string) string { return table + name })
 }
 
 // valuesOf returns the values that a key may have, where they can be listed.
@@ -143,21 +136,15 @@ func clientTunerNames() []string {
 }
 
 func levelNames() []string {
-	return naming.Of(kernels.Supported(), func(l kernels.Level) string { return l.String() })
+	return list.Of(kernels.Supported(), func(l kernels.Level) string { return l.String() })
 }
 
 // cellNames returns the published numbers by name.
 func cellNames() []string {
-	return naming.Of(repro.Cells(), func(c repro.Cell) string { return c.Name })
+	return list.Of(repro.Cells(), func(c repro.Cell) string { return c.Name })
 }
 
 // beginning returns the names that begin so.
 func beginning(names []string, begun string) []string {
-	var found []string
-	for _, name := range names {
-		if strings.HasPrefix(name, begun) {
-			found = append(found, name)
-		}
-	}
-	return found
+	return list.Where(names, func(name string) bool { return strings.HasPrefix(name, begun) })
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -62,16 +63,10 @@ func (l learned) print(w io.Writer) error {
 	for _, key := range first.Params.Keys() {
 		add(true, key, func(p *result.CurvePoint) string { return result.ValueText(p.Params[key]) })
 	}
-	var head []string
-	for _, c := range all {
-		head = append(head, c.name)
-	}
+	head := list.Of(all, func(c column) string { return c.name })
 	t := table.New(w, head...)
 	for _, i := range spread(len(l.Curve), maxPoints) {
-		var row []string
-		for _, c := range all {
-			row = append(row, c.of(&l.Curve[i]))
-		}
+		row := list.Of(all, func(c column) string { return c.of(&l.Curve[i]) })
 		t.Row(row...)
 	}
 	return t.Flush()

@@ -11,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/figure"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -204,12 +205,7 @@ func summarize(fed *data.Federation, clients []figure.Bar) (partitionSummary, er
 	if err != nil {
 		return partitionSummary{}, err
 	}
-	classes := 0
-	for _, is := range there {
-		if is {
-			classes++
-		}
-	}
+	classes := list.Count(there, func(is bool) bool { return is })
 	slices.Sort(held)
 	return partitionSummary{
 		Name: fed.Name, Clients: s.Clients, Unseen: s.Unseen,

@@ -16,7 +16,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/key"
-	"github.com/fedfast/fedfast/internal/naming"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
@@ -43,7 +43,7 @@ func newList(a *app) *cobra.Command {
 		{"methods", "List federated methods, or show one with its hyperparameters", a.listMethods, a.showMethod, fl.Methods},
 		{"models", "List models, or show one with its parameters", a.listModels, a.showModel, models.Names},
 		{"tuners", "List built-in and external tuners, or show one with its options", a.listTuners, a.showTuner, builtinNames},
-		{"updates", "List what can happen to clients' updates: attacks and compression, or show one", a.listUpdates, a.showUpdate, func() []string { return naming.Of(updateEntries(), updateEntry.name) }},
+		{"updates", "List what can happen to clients' updates: attacks and compression, or show one", a.listUpdates, a.showUpdate, func() []string { return list.Of(updateEntries(), updateEntry.name) }},
 		{"aggregators", "List how the server can combine updates, or show one", a.listAggregators, a.showAggregator, fl.AggregatorNames},
 		{"probes", "List the measurements that a tuner can request of a round", a.listProbes, nil, nil},
 		{"data", "List datasets", func(context.Context) error { return a.listData() }, nil, nil},
@@ -82,7 +82,7 @@ func printList[T any](a *app, entries []T, columns []string, row func(T) []strin
 
 // printNamed prints the entry that has a name: as JSON, or as show does.
 func printNamed[T any](a *app, what, name string, entries []T, nameOf func(T) string, show func(T) error) error {
-	known := naming.Of(entries, nameOf)
+	known := list.Of(entries, nameOf)
 	i := slices.Index(known, name)
 	switch {
 	case i < 0:
@@ -101,11 +101,11 @@ func unknown(what, name string, known []string) error {
 func builtinNames() []string { return slices.Sorted(maps.Keys(plugins.Builtin())) }
 
 func presetNames() []string {
-	return naming.Of(config.Presets(), func(p config.Preset) string { return p.Name })
+	return list.Of(config.Presets(), func(p config.Preset) string { return p.Name })
 }
 
 func setNames() []string {
-	return naming.Of(data.Sets(), func(s data.SetInfo) string { return s.Name })
+	return list.Of(data.Sets(), func(s data.SetInfo) string { return s.Name })
 }
 
 func (a *app) listPresets(context.Context) error {

@@ -10,13 +10,13 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/key"
-	"github.com/fedfast/fedfast/internal/naming"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/nn/models"
 )
 
 // keyNames returns the keys of a study file.
 func keyNames() []string {
-	return naming.Of(config.Reference(), func(k config.KeyInfo) string { return k.Key })
+	return list.Of(config.Reference(), func(k config.KeyInfo) string { return k.Key })
 }
 
 func (a *app) listKeys(context.Context) error { return a.printKeys(config.Reference()) }
@@ -115,7 +115,7 @@ func keyEntries(keys []key.Key, required []string) []layerKeyEntry {
 
 func (a *app) listLayers(context.Context) error {
 	err := printList(a, layerEntries(), []string{"type", "description", "keys (*: required)"}, func(e layerEntry) []string {
-		keys := naming.Of(e.Keys, func(k layerKeyEntry) string { return k.Key + map[bool]string{true: "*"}[k.Required] })
+		keys := list.Of(e.Keys, func(k layerKeyEntry) string { return k.Key + map[bool]string{true: "*"}[k.Required] })
 		return []string{e.Name, e.Doc, dash(strings.Join(keys, ", "))}
 	})
 	if err != nil || a.json {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study/config"
-	"github.com/fedfast/fedfast/internal/naming"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -20,7 +20,7 @@ type lossEntry struct {
 }
 
 func lossNames() []string {
-	return naming.Of(nn.LossKinds(), func(kind nn.LossKind) string { return string(kind) })
+	return list.Of(nn.LossKinds(), func(kind nn.LossKind) string { return string(kind) })
 }
 
 func lossEntries() []lossEntry {

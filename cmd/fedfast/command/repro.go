@@ -14,6 +14,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // reproOptions are the flags of repro.
@@ -105,12 +106,7 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 		fmt.Fprintf(a.err, "skipped, data not found: %s\n", strings.Join(left, ", "))
 	}
 	var done []*repro.Metrics
-	mine := 0
-	for _, j := range jobs {
-		if j.In(o.shard) {
-			mine++
-		}
-	}
+	mine := list.Count(jobs, func(j *repro.Job) bool { return j.In(o.shard) })
 	found, err := finished(ctx, jobs)
 	if err != nil {
 		return err

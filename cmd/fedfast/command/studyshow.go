@@ -18,6 +18,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/finite"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
@@ -149,10 +150,7 @@ func (a *app) showWorkers(ctx context.Context, v *store.View) error {
 	shown := []string{"worker", "state", "last_trial", "trials", "rounds", "rounds_per_second", "workers", "level", "cpu"}
 	t := table.New(a.out, shown...)
 	for _, row := range workers.Rows {
-		var cells []string
-		for _, name := range shown {
-			cells = append(cells, cell(workers, row, name))
-		}
+		cells := list.Of(shown, func(name string) string { return cell(workers, row, name) })
 		t.Row(cells...)
 	}
 	t.Row("")

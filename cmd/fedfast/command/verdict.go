@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // printVerdict prints what is wrong with what was trained, if anything.
@@ -13,9 +14,6 @@ func printVerdict(w io.Writer, verdict []string) error {
 		return nil
 	}
 	fmt.Fprintln(w)
-	var lines []string
-	for _, v := range verdict {
-		lines = append(lines, "warning: "+v)
-	}
+	lines := list.Of(verdict, func(v string) string { return "warning: " + v })
 	return table.Text(w, lines...)
 }

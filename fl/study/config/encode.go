@@ -161,11 +161,11 @@ func (w *writer) line(key string, value any) {
 func (w *writer) literal(value any) string {
 	switch x := value.(type) {
 	case []string:
-		return list(x, w.value)
+		return array(x, w.value)
 	case []float64:
-		return list(x, w.value)
+		return array(x, w.value)
 	case []int:
-		return list(x, func(n any) string { return strconv.Itoa(n.(int)) })
+		return array(x, func(n any) string { return strconv.Itoa(n.(int)) })
 	case int:
 		return strconv.Itoa(x)
 	case uint64:
@@ -179,8 +179,8 @@ func (w *writer) literal(value any) string {
 	}
 }
 
-// list writes a list of values, each as element writes it.
-func list[T any](x []T, element func(any) string) string {
+// array writes a list of values, each as element writes it.
+func array[T any](x []T, element func(any) string) string {
 	literals := make([]string, len(x))
 	for i, v := range x {
 		literals[i] = element(v)

@@ -35,5 +35,5 @@ func (w *writer) choice(c models.LayerChoice) string {
 	if c.As != "" {
 		return fmt.Sprintf("{ as = %s }", w.value(c.As))
 	}
-	return fmt.Sprintf("{ choices = %s }", list(c.Choices, func(n any) string { return strconv.Itoa(n.(int)) }))
+	return fmt.Sprintf("{ choices = %s }", array(c.Choices, func(n any) string { return strconv.Itoa(n.(int)) }))
 }

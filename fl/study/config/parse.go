@@ -283,12 +283,7 @@ func (r *resolver) close(settings []setting, before Budget, tuner, clientTuner s
 	r.clientTuner.add(c.ClientTuner.Options, clientTuner)
 	c.Tuner.Options, c.ClientTuner.Options = nil, nil
 	has := func(key string) bool {
-		for _, s := range settings {
-			if s.key == key {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(settings, func(s setting) bool { return s.key == key })
 	}
 	inProportion := func(all, trial int, now int, part *int) {
 		if all > 0 && trial > 0 {

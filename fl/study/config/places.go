@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // Places records where the keys of a configuration were set: the line of a file, or an
@@ -20,10 +21,7 @@ type Places struct {
 
 // Notes says in a line each where the files were found that a study file names relatively.
 func (p Places) Notes() (all []string) {
-	for _, key := range slices.Sorted(maps.Keys(p.notes)) {
-		all = append(all, p.notes[key])
-	}
-	return all
+	return list.Of(slices.Sorted(maps.Keys(p.notes)), func(key string) string { return p.notes[key] })
 }
 
 // note notes where the file of a key was found.
@@ -64,10 +62,7 @@ func (p *Places) set(key string, by layer, at func() string) {
 // the key was set, if known.
 func (p Places) Explain(err error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var all []error
-		for _, e := range joined.Unwrap() {
-			all = append(all, p.Explain(e))
-		}
+		all := list.Of(joined.Unwrap(), func(e error) error { return p.Explain(e) })
 		return errors.Join(all...)
 	}
 	about, ok := errors.AsType[*key.Error](err)

@@ -9,7 +9,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/internal/key"
-	"github.com/fedfast/fedfast/internal/naming"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
 	"github.com/fedfast/fedfast/nn/safetensors"
@@ -128,5 +128,5 @@ func (c *Config) checkSet() error {
 
 // dataNames returns the names of the datasets.
 func dataNames() []string {
-	return naming.Of(data.Sets(), func(s data.SetInfo) string { return s.Name })
+	return list.Of(data.Sets(), func(s data.SetInfo) string { return s.Name })
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/internal/key"
-	"github.com/fedfast/fedfast/internal/naming"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 //go:embed presets/*.toml
@@ -43,6 +43,6 @@ func PresetText(name string) (string, error) {
 	if err == nil {
 		return string(text), nil
 	}
-	known := naming.Of(Presets(), func(p Preset) string { return p.Name })
+	known := list.Of(Presets(), func(p Preset) string { return p.Name })
 	return "", fmt.Errorf("unknown preset %q%s; available: %s", name, key.DidYouMean(name, key.Names(known...)), strings.Join(known, ", "))
 }

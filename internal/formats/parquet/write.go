@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // TableColumn is a column of a table to be written. Its values are int64, float64 or
@@ -210,10 +212,7 @@ func (f *Writer) footer() []byte {
 		}
 		t.close()
 	}
-	rows := 0
-	for _, g := range f.groups {
-		rows += g.rows
-	}
+	rows := list.Sum(f.groups, func(g rowGroup) int { return g.rows })
 	t.i64(3, int64(rows))
 	t.list(4, len(f.groups), kindStruct)
 	for _, g := range f.groups {

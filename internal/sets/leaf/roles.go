@@ -9,6 +9,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/internal/formats/gzfile"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sets/leaf/shakespeare"
 )
 
@@ -83,10 +84,7 @@ func (t *textSet) roles(path string) error {
 		return err
 	}
 	roles := shakespeare.Roles(string(content))
-	size := 0
-	for _, r := range roles {
-		size += utf8.RuneCountInString(r.Text)
-	}
+	size := list.Sum(roles, func(r shakespeare.Role) int { return utf8.RuneCountInString(r.Text) })
 	ids := make([]byte, 0, size)
 	var ends []int // of each role's text
 	for _, r := range roles {

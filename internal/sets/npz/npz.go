@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sets/own"
 	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
@@ -81,11 +82,7 @@ func (f *File) Close() error { return f.file.Close() }
 
 // Names returns the names of the arrays in the order of the archive.
 func (f *File) Names() []string {
-	var names []string
-	for _, e := range f.zip.File {
-		names = append(names, strings.TrimSuffix(e.Name, suffix))
-	}
-	return names
+	return list.Of(f.zip.File, func(e *zip.File) string { return strings.TrimSuffix(e.Name, suffix) })
 }
 
 // Array is an array of a file with its values as they are stored.

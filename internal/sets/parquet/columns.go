@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/internal/formats/parquet"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -21,10 +22,7 @@ var (
 
 // names returns the columns, those within others with dots.
 func names(f *parquet.File) string {
-	var names []string
-	for _, c := range f.Columns {
-		names = append(names, strings.Join(c.Path, "."))
-	}
+	names := list.Of(f.Columns, func(c parquet.Column) string { return strings.Join(c.Path, ".") })
 	return oneline.Names(names)
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sets/words"
 )
 
@@ -82,12 +83,7 @@ func postDumps(path string) ([]dump, error) {
 	if err != nil {
 		return nil, err
 	}
-	var posts []dump
-	for _, f := range files {
-		if !strings.HasPrefix(f.name(), "Comments") {
-			posts = append(posts, f)
-		}
-	}
+	posts := list.Where(files, func(f dump) bool { return !strings.HasPrefix(f.name(), "Comments") })
 	if posts == nil {
 		return nil, fmt.Errorf("%s: only comments, which have no tags; a Posts.xml has", path)
 	}

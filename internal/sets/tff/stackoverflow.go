@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sets/words"
 )
 
@@ -142,10 +143,7 @@ func beside(path, kind string) string {
 
 // soRows reads the examples of client number i: its samples of all splits.
 func soRows(clients *Clients, i int, add func([]uint16, *Example) ([]uint16, error)) ([]uint16, error) {
-	n := 0
-	for _, examples := range clients.List[i].Examples {
-		n += int(examples)
-	}
+	n := list.Sum(clients.List[i].Examples, func(examples int32) int { return int(examples) })
 	rows := make([]uint16, 0, min(n, mostReserve)*(words.SentenceLen+1))
 	for split, name := range soSplits {
 		if clients.List[i].Examples[split] == 0 {

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // The most characters of a line and of a name in it, and the most names.
@@ -92,10 +94,7 @@ func Name(name string) string {
 // Names lists the first names, each as Name returns it, and how many there are
 // beside them.
 func Names(names []string) string {
-	var list []string
-	for _, name := range names[:min(len(names), maxNames)] {
-		list = append(list, Name(name))
-	}
+	list := list.Of(names[:min(len(names), maxNames)], Name)
 	text := strings.Join(list, ", ")
 	if more := len(names) - len(list); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/tuner/internal/record"
 	"github.com/fedfast/fedfast/internal/tuner/sha"
 	"github.com/fedfast/fedfast/tuners"
@@ -47,12 +48,7 @@ func newSession(req tuners.OpenRequest, p plan) (tuners.Session, error) {
 
 // Suggest fills the places in flight.
 func (s *session) Suggest(_ context.Context, n int) ([]tuners.Decision, error) {
-	running := 0
-	for _, t := range s.state.Trials {
-		if t.Running {
-			running++
-		}
-	}
+	running := list.Count(s.state.Trials, func(t trial) bool { return t.Running })
 	var out []tuners.Decision
 	for ; running < max(1, n); running++ {
 		d, ok := s.next()
@@ -179,11 +175,7 @@ func (s *session) price(k int) int {
 
 // spent is the rounds of all trials, with those in flight.
 func (s *session) spent() int {
-	sum := 0
-	for _, t := range s.state.Trials {
-		sum += s.rungs[t.Rung]
-	}
-	return sum
+	return list.Sum(s.state.Trials, func(t trial) int { return s.rungs[t.Rung] })
 }
 
 // Report keeps a trial's score.

@@ -7,6 +7,7 @@ package dehb
 import (
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/tuner/hyperband"
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/internal/tuner/sha"
@@ -44,10 +45,7 @@ func newPlan(r *options.Reader, req tuners.ValidateRequest) *plan {
 		factor:    r.Real("factor", "above 0, at most 2", func(x float64) bool { return x > 0 && x <= 2 }),
 		crossover: r.Share("crossover"),
 	}}
-	sum := 0
-	for _, bracket := range p.pass {
-		sum += bracket.Arms[0]
-	}
+	sum := list.Sum(p.pass, func(bracket sha.Bracket) int { return bracket.Arms[0] })
 	if sum > maxPopulation {
 		r.Problem("options.brackets", "the populations have %d points; at most %d are possible: lower brackets or eta", sum, maxPopulation)
 	}

@@ -3,6 +3,7 @@ package fedoras
 import (
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/pareto"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -77,9 +78,5 @@ func (s *study) fittest(all []int) []int {
 		}
 		losses[k] = []float64{score, n.FLOPs}
 	}
-	var out []int
-	for _, k := range pareto.Fittest(losses, s.set.population) {
-		out = append(out, all[k])
-	}
-	return out
+	return list.Of(pareto.Fittest(losses, s.set.population), func(k int) int { return all[k] })
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/tuner/internal/gp"
 	"github.com/fedfast/fedfast/internal/tuner/internal/record"
 	"github.com/fedfast/fedfast/tuners"
@@ -45,13 +46,7 @@ func readState(bytes []byte, p plan) (state, error) {
 
 // of returns the trials of a cell in their order.
 func (s state) of(cell int) []trial {
-	var out []trial
-	for _, t := range s.Trials {
-		if t.Cell == cell {
-			out = append(out, t)
-		}
-	}
-	return out
+	return list.Where(s.Trials, func(t trial) bool { return t.Cell == cell })
 }
 
 // search is the session that fills the table.

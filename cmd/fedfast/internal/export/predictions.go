@@ -11,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/internal/formats/parquet"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
@@ -119,10 +120,7 @@ func (f *predictions) begin(targets bool) error {
 	if f.csv == nil {
 		return nil
 	}
-	var head []string
-	for _, c := range f.rows {
-		head = append(head, c.Name)
-	}
+	head := list.Of(f.rows, func(c parquet.TableColumn) string { return c.Name })
 	return f.csv.Write(head)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/figure"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/stats"
 )
 
@@ -123,10 +124,7 @@ func (g *group) line(of func(step) float64) figure.Line {
 		}
 		end = min(end, run[len(run)-1].spent)
 		runs = append(runs, run)
-		var points []figure.Point
-		for _, p := range run {
-			points = append(points, figure.Point{X: float64(p.spent), Y: of(p)})
-		}
+		points := list.Of(run, func(p step) figure.Point { return figure.Point{X: float64(p.spent), Y: of(p)} })
 		line.Step = line.Step && s.Mode == config.ModeTune
 		if len(g.Studies) > 1 {
 			line.Runs = append(line.Runs, thin(points))

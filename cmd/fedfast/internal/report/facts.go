@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -90,12 +91,7 @@ func (s *Study) facts() []fact {
 		facts = append(facts, fact{"objective", s.objective() + ", " + s.Scale().Direction()})
 		facts = append(facts, s.acts()...)
 	}
-	failed := 0
-	for _, t := range s.Trials {
-		if t.State == view.Failed {
-			failed++
-		}
-	}
+	failed := list.Count(s.Trials, func(t view.Trial) bool { return t.State == view.Failed })
 	if failed > 0 {
 		facts = append(facts, fact{"failed trials", count(failed)})
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/figure"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // Part is a group of pictures of a study.
@@ -79,12 +80,7 @@ func Figures(studies []*Study) (all []*figure.Figure, err error) {
 
 // some are the figures that are there.
 func some(figures ...*figure.Figure) (all []*figure.Figure) {
-	for _, f := range figures {
-		if f != nil {
-			all = append(all, f)
-		}
-	}
-	return all
+	return list.Where(figures, func(f *figure.Figure) bool { return f != nil })
 }
 
 // Tables are the tables of a part, by its ID.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -218,10 +219,7 @@ func (e *exporter) graph(g nn.Graph, s nn.Stage, v value, to string) (flat bool,
 				from = append(from, values[f])
 			}
 		}
-		var names []string
-		for _, f := range from {
-			names = append(names, f.name)
-		}
+		names := list.Of(from, func(f value) string { return f.name })
 		now := from[0]
 		if b.Join != 0 {
 			now.name = e.fresh()

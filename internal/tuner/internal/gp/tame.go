@@ -1,5 +1,6 @@
 package gp
 
+import "github.com/fedfast/fedfast/internal/list"
 import "slices"
 
 // Tame bounds outcomes, lower ones being better, so that trials that diverged do
@@ -7,12 +8,7 @@ import "slices"
 // than five times the median does, and failed trials (NaN) count as the worst. It
 // says whether there is a number.
 func Tame(y []float64) bool {
-	var sorted []float64
-	for _, v := range y {
-		if v == v {
-			sorted = append(sorted, v)
-		}
-	}
+	sorted := list.Where(y, func(v float64) bool { return v == v })
 	if len(sorted) == 0 {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/url"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/fedfast/fedfast/internal/sys/oneline"
@@ -41,12 +42,7 @@ func isDigest(name, tag string) bool {
 
 // countable reports whether all numbers are valid counts.
 func countable(numbers ...int) bool {
-	for _, n := range numbers {
-		if n < 0 || n > maxNumber {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(numbers, func(n int) bool { return n < 0 || n > maxNumber })
 }
 
 // Wrong describes what is invalid in a hello, empty for nothing.

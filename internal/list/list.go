@@ -1,0 +1,38 @@
+// Package list holds the loops over slices that are the same everywhere.
+package list
+
+// Of returns what f makes of each element, nil for none.
+func Of[T, E any](all []T, f func(T) E) (made []E) {
+	for _, x := range all {
+		made = append(made, f(x))
+	}
+	return made
+}
+
+// Where returns the elements for which is is true, nil for none.
+func Where[T any](all []T, is func(T) bool) (found []T) {
+	for _, x := range all {
+		if is(x) {
+			found = append(found, x)
+		}
+	}
+	return found
+}
+
+// Count returns the number of elements for which is is true.
+func Count[T any](all []T, is func(T) bool) (n int) {
+	for _, x := range all {
+		if is(x) {
+			n++
+		}
+	}
+	return n
+}
+
+// Sum adds up what f returns for each element.
+func Sum[T any](all []T, f func(T) int) (sum int) {
+	for _, x := range all {
+		sum += f(x)
+	}
+	return sum
+}
