@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 )
@@ -192,16 +193,9 @@ func federation(net network, clients, samples int) *data.Federation {
 	}
 	stream := newStream(0)
 	size := max(samples, min(clients*samples, pooled))
-	labels := make([]int32, size)
-	for i := range labels {
-		labels[i] = int32(stream.IntN(net.Classes()))
-	}
+	labels := list.Made(size, func(i int) int32 { return int32(stream.IntN(net.Classes())) })
 	bytes := func(n, below int) []byte {
-		b := make([]byte, n)
-		for i := range b {
-			b[i] = byte(stream.IntN(below))
-		}
-		return b
+		return list.Made(n, func(i int) byte { return byte(stream.IntN(below)) })
 	}
 	ids := min(256, in.Vocab, net.Classes())
 	var pool data.View
@@ -213,10 +207,7 @@ func federation(net network, clients, samples int) *data.Federation {
 	case in.H*in.W > 1:
 		fed.Kind, pool = data.Image, data.ImageView(in.H, in.W, in.C, bytes(size*in.Size(), 256), labels)
 	default:
-		values := make([]float32, size*in.Size())
-		for i := range values {
-			values[i] = stream.Float32()
-		}
+		values := list.Made(size*in.Size(), func(i int) float32 { return stream.Float32() })
 		fed.Kind, pool = data.Vector, data.VectorView(in.Size(), values, labels)
 	}
 	for i := range fed.Clients {

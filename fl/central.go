@@ -5,6 +5,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/internal/shard"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // centralPart is how many examples of a federation's own test set, which is of no
@@ -23,10 +24,7 @@ func (e *Engine) centralParts() []data.Client {
 
 // evaluateCentral measures weights on the federation's own test set.
 func (e *Engine) evaluateCentral(ctx context.Context, weights []float32, every int) (Summary, error) {
-	parts := make([]int, len(e.centralParts()))
-	for i := range parts {
-		parts[i] = i
-	}
+	parts := list.Made(len(e.centralParts()), func(i int) int { return i })
 	scores, err := e.measure(ctx, &shard.Exam{Weights: weights, Clients: parts, Central: true, Every: every, GlobalTest: true}, nil, nil, func(int) {})
 	if err != nil {
 		return Summary{}, err

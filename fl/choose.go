@@ -11,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/fl/internal/choose"
 	"github.com/fedfast/fedfast/fl/internal/clock"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/nanos"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/kernels/det"
@@ -101,10 +102,7 @@ func (e *Engine) prepareChoices() {
 	case fleet.Tiers:
 		e.order = choose.NewOrder(e.expectedSeconds())
 	case fleet.Oort:
-		speeds := make([]float64, len(clients))
-		for i := range speeds {
-			speeds[i] = e.device(i).FLOPS
-		}
+		speeds := list.Made(len(clients), func(i int) float64 { return e.device(i).FLOPS })
 		e.weights = choose.Weights(speeds)
 	case fleet.Power:
 		e.weights = make([]int64, len(clients))
@@ -117,11 +115,7 @@ func (e *Engine) prepareChoices() {
 // chosen returns the cohort of a round without a fleet.
 func (t *Trial) chosen(ctx context.Context) ([]int, error) {
 	chosen, err := t.chooser.Choose(ctx, clock.Choice{Number: t.engine.cfg.Cohort, Draw: uint64(t.round)})
-	cohort := make([]int, len(chosen))
-	for i, client := range chosen {
-		cohort[i] = int(client)
-	}
-	return cohort, err
+	return list.Of(chosen, func(client int32) int { return int(client) }), err
 }
 
 // learn has the chooser take in what a round has shown of its clients.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -37,11 +38,7 @@ func (c *Config) cohort(clients, trial, round int, may func(int) bool) []int {
 		return c.poisson(stream, clients)
 	}
 	if c.Replacement {
-		drawn := make([]int, c.Cohort)
-		for i := range drawn {
-			drawn[i] = stream.IntN(clients)
-		}
-		return drawn
+		return list.Made(c.Cohort, func(i int) int { return stream.IntN(clients) })
 	}
 	return drawAmong(stream, clients, c.Cohort, may)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/internal/shard"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/measure"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
@@ -285,11 +286,7 @@ func paramsOf(all []ClientParams, from int, clients []int) []ClientParams {
 	if len(all) <= 1 {
 		return all
 	}
-	some := make([]ClientParams, len(clients))
-	for i, c := range clients {
-		some[i] = all[from+c]
-	}
-	return some
+	return list.Of(clients, func(c int) ClientParams { return all[from+c] })
 }
 
 // personal trains a client's own model from weights, by a random stream that

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl/internal/shard"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // round is a round at work.
@@ -132,10 +133,7 @@ func taskOrder(work []float64) (order, number []int) {
 
 // longestFirst returns the slots by their work, the most first.
 func longestFirst(work []float64) []int {
-	order := make([]int, len(work))
-	for i := range order {
-		order[i] = i
-	}
+	order := list.Made(len(work), func(i int) int { return i })
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(work[b], work[a]) })
 	return order
 }

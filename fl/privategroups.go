@@ -3,6 +3,7 @@ package fl
 import (
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -45,11 +46,7 @@ func (e *Engine) PrivateErrors(trial, round int, group, taken []int, errors []fl
 	for g, n := range sizes {
 		sums[g] = ScoreOptions{Noise: noise, Expected: n}.private(sums[g], noisy).Error
 	}
-	private := make([]float64, len(group))
-	for i, g := range group {
-		private[i] = sums[g]
-	}
-	return private
+	return list.Of(group, func(g int) float64 { return sums[g] })
 }
 
 // groupKey keys the draws of a round's client, or with -1 of the round.

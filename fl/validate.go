@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl/internal/shard"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/kernels/det"
 )
@@ -109,10 +110,7 @@ func validated(seed uint64, ids []int, v EvalConfig) []int {
 func foldValidated(scores []setScore, o ScoreOptions, key uint64) *Summary {
 	v, noise := &Summary{Clients: len(scores)}, NewNoise(key, scoreNoise)
 	if o.Noise > 0 {
-		errors := make([]float64, len(scores))
-		for i := range scores {
-			errors[i] = scores[i].Error
-		}
+		errors := list.Made(len(scores), func(i int) float64 { return scores[i].Error })
 		v.Score, v.Clients = o.PrivateMean(errors, noise), o.Expected
 		return v
 	}

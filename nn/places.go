@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // Places tells where the parameters of a network lie in its packed vector, and those of
@@ -95,10 +97,7 @@ func (p *Places) Of(sub *Model) ([]int32, error) { return p.Rotated(sub, 0) }
 // of them than the whole network's C, its channel k is the whole one's (k + shift) mod C
 // (FedRolex, Alam et al. 2022). shift is 0 or more.
 func (p *Places) Rotated(sub *Model, shift int) ([]int32, error) {
-	place := make([]int32, sub.Size())
-	for i := range place {
-		place[i] = -1
-	}
+	place := list.Made(sub.Size(), func(i int) int32 { return -1 })
 	blocks := blocksOf(sub)
 	if shift > 0 && blocks.still != "" {
 		return nil, fmt.Errorf("model %s: the channels of %s cannot start elsewhere, because its groups read neighbours", p.whole.name, blocks.still)

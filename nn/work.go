@@ -1,5 +1,6 @@
 package nn
 
+import "github.com/fedfast/fedfast/internal/list"
 import "time"
 
 // Work is what one layer of a workspace does for a sample, in multiplications, additions and
@@ -73,11 +74,7 @@ func (ws *Workspace) Measure(now func() time.Duration) {
 
 // Work returns that of all layers.
 func (ws *Workspace) Work() []Work {
-	out := make([]Work, len(ws.scratch.works))
-	for i := range out {
-		out[i] = ws.scratch.works[i].work
-	}
-	return out
+	return list.Made(len(ws.scratch.works), func(i int) Work { return ws.scratch.works[i].work })
 }
 
 // took runs f and returns its time without that of the layers inside it and of the clock.

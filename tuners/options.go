@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels/det"
 )
 
@@ -68,9 +69,6 @@ func (d Description) unknownOption(name string) string {
 	if len(d.Options) == 0 {
 		return fmt.Sprintf("%s has no option %q; it has no options", d.Name, name)
 	}
-	names := make([]string, len(d.Options))
-	for i, o := range d.Options {
-		names[i] = o.Name
-	}
+	names := list.Of(d.Options, func(o Option) string { return o.Name })
 	return fmt.Sprintf("%s has no option %q; available: %s", d.Name, name, strings.Join(names, ", "))
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // ParseSpace reads the dimensions of a table, each as ParseDim does, in the order
@@ -96,11 +98,7 @@ func anyList(x any) ([]any, bool) {
 	case []any:
 		return x, true
 	case []float64:
-		out := make([]any, len(x))
-		for i, v := range x {
-			out[i] = v
-		}
-		return out, true
+		return list.Of(x, func(v float64) any { return v }), true
 	}
 	return nil, false
 }

@@ -113,10 +113,7 @@ func shares(counts []int) []float64 {
 	for _, n := range counts {
 		total += n
 	}
-	out := make([]float64, len(counts))
-	for i, n := range counts {
-		out[i] = float64(n) / float64(total)
-	}
+	out := list.Of(counts, func(n int) float64 { return float64(n) / float64(total) })
 	if total == 0 {
 		out = []float64{math.NaN()}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -161,10 +162,7 @@ func (r *Report) orderTable() Table {
 			}
 		}
 		order := func(tuned bool) string {
-			at := make([]int, len(methods))
-			for i := range at {
-				at[i] = i
-			}
+			at := list.Made(len(methods), func(i int) int { return i })
 			slices.SortStableFunc(at, func(a, b int) int {
 				x, y := row(a, tuned).Sample.Mean, row(b, tuned).Sample.Mean
 				return index(x > y || math.IsNaN(x)) - index(x < y || math.IsNaN(y))

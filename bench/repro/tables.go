@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
@@ -249,10 +250,7 @@ func (t *Table) WriteMarkdown(w io.Writer) {
 	fmt.Fprintf(w, "%s%s:\n\n", strings.ToUpper(t.Title[:1]), t.Title[1:])
 	fmt.Fprintf(w, "| %s |\n|%s\n", strings.Join(t.Head, " | "), strings.Repeat("---|", len(t.Head)))
 	for _, row := range t.Rows {
-		cells := make([]string, len(row))
-		for i, c := range row {
-			cells[i] = strings.ReplaceAll(c, "|", "\\|")
-		}
+		cells := list.Of(row, func(c string) string { return strings.ReplaceAll(c, "|", "\\|") })
 		fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels/det"
 )
 
@@ -82,10 +83,7 @@ func (f *Fleet) class(i int) row {
 
 // setClasses makes a row of each class, from the slowest.
 func (f *Fleet) setClasses() {
-	order := make([]int, len(f.cfg.Shares))
-	for i := range order {
-		order[i] = i
-	}
+	order := list.Made(len(f.cfg.Shares), func(i int) int { return i })
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(f.class(a).FLOPS, f.class(b).FLOPS) })
 	var shares []float64
 	f.rows = nil
@@ -155,14 +153,8 @@ func (f *Fleet) Device(client int) Device { return f.device(client).Device }
 func (f *Fleet) ranks(clients []Client) []int32 {
 	rho := f.cfg.Correlation
 	own := math.Sqrt(1 - float64(rho*rho))
-	order := make([]int32, len(clients))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	scores := make([]float64, len(clients))
-	for i := range scores {
-		scores[i] = f.unit(drawTie, i, 0)
-	}
+	order := list.Made(len(clients), func(i int) int32 { return int32(i) })
+	scores := list.Made(len(clients), func(i int) float64 { return f.unit(drawTie, i, 0) })
 	slices.SortFunc(order, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(clients[a].Samples, clients[b].Samples), cmp.Compare(scores[a], scores[b]), cmp.Compare(a, b))
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -72,10 +73,7 @@ func (*aflServer) Take(_, _ []float32, _ *fl.Local) {}
 func (s *aflServer) Step(w []float32, u *fl.Update, p fl.ServerParams) {
 	kernels.Sub(w, w, u.Mean)
 	share := float64(len(s.lambda)) / float64(len(u.Own.Clients))
-	next := make([]float64, len(s.lambda))
-	for i, x := range s.lambda {
-		next[i] = float64(x)
-	}
+	next := list.Of(s.lambda, func(x float32) float64 { return float64(x) })
 	for slot, loss := range u.Own.Numbers {
 		if !math.IsNaN(loss) {
 			next[u.Own.Clients[slot]] += float64(p.LambdaLR * share * loss)

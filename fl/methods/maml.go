@@ -5,6 +5,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -96,10 +97,7 @@ func metaGradient(l *fl.Local) error {
 		clear(q)
 		return nil
 	}
-	all := make([]int32, l.Val.Len())
-	for i := range all {
-		all[i] = int32(i)
-	}
+	all := list.Made(l.Val.Len(), func(i int) int32 { return int32(i) })
 	b, err := batches.Read(l.Val, all)
 	if err != nil {
 		return err

@@ -1,5 +1,6 @@
 package methods
 
+import "github.com/fedfast/fedfast/internal/list"
 import "github.com/fedfast/fedfast/kernels"
 
 // posterior estimates a client's posterior from samples x_1 ... x_l of its weights
@@ -41,10 +42,7 @@ func (p *posterior) add(x []float32) {
 // solve multiplies v by the inverse of S/rho_l.
 func (p *posterior) solve(v []float32) {
 	// All products are taken with v as it came.
-	dots := make([]float64, len(p.factors))
-	for j := range dots {
-		dots[j] = kernels.Dot(p.borrow(j+1), v)
-	}
+	dots := list.Made(len(p.factors), func(j int) float64 { return kernels.Dot(p.borrow(j+1), v) })
 	for j, f := range p.factors {
 		kernels.Axpy(v, -float32(f*dots[j]), p.borrow(j+1))
 	}

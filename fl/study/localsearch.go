@@ -12,6 +12,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/play"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/tuners"
@@ -135,10 +136,7 @@ func (d *driver) errors(rec *record.Local) []float64 {
 func (d *driver) votes(all []*record.Local, k int) []float64 {
 	counts := make([]float64, len(all))
 	for client := range all[0].Scores {
-		order := make([]int, len(all))
-		for i := range order {
-			order[i] = i
-		}
+		order := list.Made(len(all), func(i int) int { return i })
 		slices.SortStableFunc(order, func(a, b int) int {
 			return cmp.Or(d.objective.Compare(float64(all[a].Scores[client]), float64(all[b].Scores[client])),
 				cmp.Compare(all[a].Losses[client], all[b].Losses[client]))

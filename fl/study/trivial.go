@@ -8,6 +8,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/result"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/nn"
 )
 
@@ -90,10 +91,7 @@ func missed(clients []labelCounts, answer func(client int) []int) float64 {
 
 // frequent returns the labels that occur most often, the first of equals.
 func frequent(counts []int, top int) []int {
-	places := make([]int, len(counts))
-	for i := range places {
-		places[i] = i
-	}
+	places := list.Made(len(counts), func(i int) int { return i })
 	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(counts[b], counts[a]) })
 	return places[:min(top, len(places))]
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/internal/draw"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // HeldClasses returns how many of the classes a client of heterogeneity index
@@ -39,14 +40,8 @@ func Classes(labels []int32, classes int, held, sizes []int, key uint64) (dealt 
 
 // heldQuotas draws who holds which classes and settles the quotas.
 func heldQuotas(lists [][]int32, held, sizes []int, ties *draw.Stream) (quotas []quota, short int) {
-	left := make([]int, len(lists))
-	for c, list := range lists {
-		left[c] = len(list)
-	}
-	order := make([]int, len(sizes))
-	for i := range order {
-		order[i] = i
-	}
+	left := list.Of(lists, func(list []int32) int { return len(list) })
+	order := list.Made(len(sizes), func(i int) int { return i })
 	slices.SortStableFunc(order, func(i, j int) int { return sizes[j] - sizes[i] })
 	quotas = make([]quota, len(sizes))
 	for _, i := range order {
@@ -114,11 +109,7 @@ func proportions(counts []int) []float64 {
 	for _, n := range counts {
 		total += n
 	}
-	shares := make([]float64, len(counts))
-	for c, n := range counts {
-		shares[c] = float64(n) / float64(max(1, total))
-	}
-	return shares
+	return list.Of(counts, func(n int) float64 { return float64(n) / float64(max(1, total)) })
 }
 
 // rounded returns a quota of integers that sum to that of the parts, rounded
@@ -142,10 +133,7 @@ func rounded(parts []float64, sum float64) quota {
 		q.least, q.most = append(q.least, whole), append(q.most, most)
 		rest -= whole
 	}
-	order := make([]int, len(q.classes))
-	for j := range order {
-		order[j] = j
-	}
+	order := list.Made(len(q.classes), func(j int) int { return j })
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(remainders[b], remainders[a]) })
 	for _, j := range order[:min(max(0, rest), len(order))] {
 		q.counts[j] = q.most[j]
@@ -162,17 +150,10 @@ type quota struct {
 // mostLeft returns the n classes with most samples left, equal ones in random
 // order.
 func mostLeft(left []int, n int, ties *draw.Stream) []int {
-	shuffled := make([]int32, len(left))
-	for c := range shuffled {
-		shuffled[c] = int32(c)
-	}
+	shuffled := list.Made(len(left), func(c int) int32 { return int32(c) })
 	ties.Shuffle(shuffled)
 	slices.SortStableFunc(shuffled, func(a, b int32) int { return cmp.Compare(left[b], left[a]) })
-	classes := make([]int, n)
-	for j := range classes {
-		classes[j] = int(shuffled[j])
-	}
-	return classes
+	return list.Made(n, func(j int) int { return int(shuffled[j]) })
 }
 
 // take deals the samples of the classes by the quotas.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/internal/draw"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // Purposes keep the streams of one key apart.
@@ -22,10 +23,7 @@ const (
 // IID deals samples 0 to n-1 at random: client i gets sizes[i] of them, no
 // sample goes to two. The sizes must not sum to more than n.
 func IID(n int, sizes []int, key uint64) [][]int32 {
-	order := make([]int32, n)
-	for i := range order {
-		order[i] = int32(i)
-	}
+	order := list.Made(n, func(i int) int32 { return int32(i) })
 	draw.New(key, purposeOrder).Shuffle(order)
 	dealt := make([][]int32, len(sizes))
 	for i, size := range sizes {
@@ -69,10 +67,7 @@ func ByMix(labels []int32, mixes [][]float64, sizes []int, key uint64) (dealt []
 	}
 	n := 0
 	left := byClass(labels, len(mixes[0]), key)
-	draws := make([]*draw.Stream, len(mixes))
-	for i := range draws {
-		draws[i] = draw.New(key, purposeClass, uint64(i))
-	}
+	draws := list.Made(len(mixes), func(i int) *draw.Stream { return draw.New(key, purposeClass, uint64(i)) })
 	for turn := range slices.Max(sizes) {
 		for i, mix := range mixes {
 			if turn >= sizes[i] {

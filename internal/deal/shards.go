@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/internal/draw"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // Shards sorts the samples by class, cuts them into runs and deals shards runs
@@ -17,10 +18,7 @@ func Shards(labels []int32, classes int, sizes []int, shards int, key uint64) []
 		total += size
 	}
 	sorted := slices.Concat(byClass(kept(labels, total, key), classes, key)...)
-	runs := make([]int32, len(sizes)*shards)
-	for i := range runs {
-		runs[i] = int32(i)
-	}
+	runs := list.Made(len(sizes)*shards, func(i int) int32 { return int32(i) })
 	draw.New(key, purposeRun).Shuffle(runs)
 	dealt := make([][]int32, len(sizes))
 	for _, r := range runs {
@@ -38,10 +36,7 @@ func kept(labels []int32, n int, key uint64) []int32 {
 	if n == len(labels) {
 		return labels
 	}
-	some := make([]int32, len(labels))
-	for i := range some {
-		some[i] = -1
-	}
+	some := list.Made(len(labels), func(i int) int32 { return -1 })
 	for _, at := range IID(len(labels), []int{n}, key)[0] {
 		some[at] = labels[at]
 	}

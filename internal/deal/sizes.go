@@ -6,16 +6,13 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/internal/draw"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels/det"
 )
 
 // Even returns sizes of clients that differ by at most one and sum to total.
 func Even(clients, total int) []int {
-	sizes := make([]int, clients)
-	for i := range sizes {
-		sizes[i] = (i+1)*total/clients - i*total/clients
-	}
-	return sizes
+	return list.Made(clients, func(i int) int { return (i+1)*total/clients - i*total/clients })
 }
 
 // LogNormal returns sizes of clients that sum to total and are log-normal: in
@@ -34,10 +31,7 @@ func LogNormal(clients, total, least int, sigma float64, key uint64) []int {
 // random. None is below least, which takes from the larger ones. clients*least
 // must not exceed total.
 func PowerLaw(clients, total, least int, exponent float64, key uint64) []int {
-	ranks := make([]int32, clients)
-	for i := range ranks {
-		ranks[i] = int32(i + 1)
-	}
+	ranks := list.Made(clients, func(i int) int32 { return int32(i + 1) })
 	draw.New(key, purposeSize).Shuffle(ranks)
 	weights := make([]float64, clients)
 	for i, r := range ranks {

@@ -3,6 +3,8 @@ package figure
 import (
 	"errors"
 	"fmt"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // Bars are amounts of several classes, stacked.
@@ -79,11 +81,7 @@ func (b *Bars) shown() []Bar {
 	if len(b.Bars) <= mostBars {
 		return b.Bars
 	}
-	some := make([]Bar, mostBars)
-	for i := range some {
-		some[i] = b.Bars[i*len(b.Bars)/mostBars]
-	}
-	return some
+	return list.Made(mostBars, func(i int) Bar { return b.Bars[i*len(b.Bars)/mostBars] })
 }
 
 // label is the label of the x axis.

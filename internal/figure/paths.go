@@ -114,10 +114,7 @@ func (a *Paths) table(*Panel) Table {
 }
 
 func (a *Paths) describe(*Panel) string {
-	labels := make([]string, len(a.Axes))
-	for i, axis := range a.Axes {
-		labels[i] = axis.Label
-	}
+	labels := list.Of(a.Axes, func(axis PathAxis) string { return axis.Label })
 	return fmt.Sprintf("Parallel coordinates of %d paths across %d axes: %s.", len(a.Paths), len(labels), strings.Join(labels, ", "))
 }
 
@@ -141,10 +138,7 @@ func (a *Paths) layOut(i int) scale {
 
 // draw draws the paths and over them the axes, so that their numbers can be read.
 func (a *Paths) draw(s *sheet, f *plane) {
-	scales := make([]scale, len(a.Axes))
-	for i := range a.Axes {
-		scales[i] = a.layOut(i)
-	}
+	scales := list.Made(len(a.Axes), func(i int) scale { return a.layOut(i) })
 	lo, hi := a.ends()
 	for _, bold := range []bool{false, true} {
 		for _, q := range a.Paths {

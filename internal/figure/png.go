@@ -11,6 +11,8 @@ import (
 
 	"git.sr.ht/~sbinet/gg"
 	xfont "golang.org/x/image/font"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // pngScale is how many pixels a point has: 300 to an inch.
@@ -82,10 +84,7 @@ func (c *pngCanvas) stroke(p pen, line ...point) {
 func (c *pngCanvas) take(p pen) {
 	c.SetColor(p.color)
 	c.SetLineWidth(pngScale * p.width)
-	dashes := make([]float64, len(p.dashes))
-	for i, d := range p.dashes {
-		dashes[i] = pngScale * d
-	}
+	dashes := list.Of(p.dashes, func(d float64) float64 { return pngScale * d })
 	c.SetDash(dashes...)
 }
 

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // Sizes in points. A picture of one panel is as wide as a column of text.
@@ -397,10 +399,7 @@ const mostMarkers = 14
 // path draws the stretches of a line.
 func (f *plane) path(p pen, points []Point, step bool) {
 	for _, part := range stretches(points, step) {
-		line := make([]point, len(part))
-		for i, q := range part {
-			line[i] = point{f.x(q.X), f.y(q.Y)}
-		}
+		line := list.Of(part, func(q Point) point { return point{f.x(q.X), f.y(q.Y)} })
 		f.stroke(p, line...)
 	}
 }

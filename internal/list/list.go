@@ -2,9 +2,18 @@
 package list
 
 // Of returns what f makes of each element, nil for none.
-func Of[T, E any](all []T, f func(T) E) (made []E) {
-	for _, x := range all {
-		made = append(made, f(x))
+func Of[T, E any](all []T, f func(T) E) []E {
+	if len(all) == 0 {
+		return nil
+	}
+	return Made(len(all), func(i int) E { return f(all[i]) })
+}
+
+// Made returns n elements, each as f makes it.
+func Made[E any](n int, f func(i int) E) []E {
+	made := make([]E, n)
+	for i := range made {
+		made[i] = f(i)
 	}
 	return made
 }

@@ -88,10 +88,7 @@ func beats(a, b []float64) bool {
 // that adds the most to the volume of those before it, of equal ones the first.
 func Subset(points [][]float64, n int, ref []float64) []int {
 	// What a point adds shrinks as others are picked, so the last known is a bound.
-	bound := make([]float64, len(points))
-	for i, p := range points {
-		bound[i] = Volume([][]float64{p}, ref)
-	}
+	bound := list.Of(points, func(p []float64) float64 { return Volume([][]float64{p}, ref) })
 	var out []int
 	var picked [][]float64
 	have := 0.0

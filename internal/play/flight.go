@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -86,10 +87,7 @@ func (f *flight) next() *segment {
 	if f.study.Next == nil {
 		return slices.MinFunc(f.segments, f.before)
 	}
-	running := make([]int, len(f.segments))
-	for i, s := range f.segments {
-		running[i] = s.Trial
-	}
+	running := list.Of(f.segments, func(s *segment) int { return s.Trial })
 	return f.segments[f.study.Next(running)]
 }
 

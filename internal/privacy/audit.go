@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // guessShares are the shares of all canaries that are guessed, half of them as in; the
@@ -16,10 +18,7 @@ var guessShares = []float64{0.1, 0.25, 0.5, 1}
 // 2023 (arXiv 2305.08846). Each canary was in or out by a fair coin; scores are higher for
 // those that seem to be in.
 func LowerBound(scores []float64, in []bool, delta, confidence float64) float64 {
-	order := make([]int, len(scores))
-	for i := range order {
-		order[i] = i
-	}
+	order := list.Made(len(scores), func(i int) int { return i })
 	slices.SortStableFunc(order, func(a, b int) int {
 		switch {
 		case scores[a] > scores[b]:

@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/dsp/fourier"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // The grid of privacy losses is as fine as needed to round epsilon up by no more than about
@@ -237,10 +239,7 @@ func epsilon(all []losses, w window, delta float64) float64 {
 	size := fastSize(int(math.Ceil(w.high/h)) - bottom + 2)
 	var far, level, finite float64
 	fft := fourier.NewFFT(size)
-	transformed := make([]complex128, size/2+1)
-	for i := range transformed {
-		transformed[i] = 1
-	}
+	transformed := list.Made(size/2+1, func(i int) complex128 { return 1 })
 	for k := range all {
 		l := &all[k]
 		own := l.moment(tilt)

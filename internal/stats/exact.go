@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // WelchHalf is half the width of the 90 % interval of a difference of two means, from the
@@ -56,10 +58,7 @@ func SignFlips(xs []float64) float64 {
 // Holm returns the p of several tests adjusted for their number (Holm 1979), in the same
 // order.
 func Holm(ps []float64) []float64 {
-	order := make([]int, len(ps))
-	for i := range order {
-		order[i] = i
-	}
+	order := list.Made(len(ps), func(i int) int { return i })
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(ps[a], ps[b]) })
 	adjusted, least := make([]float64, len(ps)), 0.0
 	for rank, i := range order {

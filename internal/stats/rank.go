@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // Spearman returns the rank correlation of pairs of numbers, ties having the mean of
@@ -32,10 +34,7 @@ func Kendall(x, y []float64) float64 {
 
 // ranks returns the place of each number among all.
 func ranks(xs []float64) []float64 {
-	order := make([]int, len(xs))
-	for i := range order {
-		order[i] = i
-	}
+	order := list.Made(len(xs), func(i int) int { return i })
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(xs[a], xs[b]) })
 	out := make([]float64, len(xs))
 	for from := 0; from < len(order); {

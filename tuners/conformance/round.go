@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -129,10 +130,7 @@ func (t *Trial) step(begin []work, ends int) (took []work, oldest int) {
 // cohortOf returns the clients of a round's slots: one comes in every round, each time
 // in another slot, the others are new or come again at times.
 func cohortOf(round, slots int) []uint64 {
-	keys := make([]uint64, slots)
-	for i := range keys {
-		keys[i] = uint64(1 + (round*slots+i)%(3*slots+1))
-	}
+	keys := list.Made(slots, func(i int) uint64 { return uint64(1 + (round*slots+i)%(3*slots+1)) })
 	keys[round%slots] = 0
 	return keys
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -37,10 +38,7 @@ func local(s Surface, points []tuners.Params, search *tuners.LocalSearch) []tune
 		}
 		return all
 	}
-	order := make([]int, len(all))
-	for i := range order {
-		order[i] = i
-	}
+	order := list.Made(len(all), func(i int) int { return i })
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(all[a].Score, all[b].Score) })
 	for _, i := range order[:min(search.Votes, len(order))] {
 		all[i].Votes = localClients

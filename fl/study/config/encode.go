@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/nn/models"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -181,10 +182,7 @@ func (w *writer) literal(value any) string {
 
 // array writes a list of values, each as element writes it.
 func array[T any](x []T, element func(any) string) string {
-	literals := make([]string, len(x))
-	for i, v := range x {
-		literals[i] = element(v)
-	}
+	literals := list.Of(x, func(v T) string { return element(v) })
 	return "[" + strings.Join(literals, ", ") + "]"
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
 	"github.com/fedfast/fedfast/tuners"
@@ -151,20 +152,13 @@ func (c *Config) setDim(s setting) error {
 	if err != nil {
 		return fmt.Errorf("space: %w", err)
 	}
-	list := []any{dim.Lo, dim.Hi}
+	values := []any{dim.Lo, dim.Hi}
 	if dim.Kind == tuners.Choice {
-		list = nil
-		for _, v := range dim.Choices {
-			list = append(list, v.Any())
-		}
+		values = list.Of(dim.Choices, tuners.Value.Any)
 	}
-	table := map[string]any{string(dim.Kind): list}
+	table := map[string]any{string(dim.Kind): values}
 	if dim.When != nil {
-		values := make([]any, len(dim.When.Values))
-		for i, v := range dim.When.Values {
-			values[i] = v.Any()
-		}
-		table["when"] = map[string]any{dim.When.Parent: values}
+		table["when"] = map[string]any{dim.When.Parent: list.Of(dim.When.Values, tuners.Value.Any)}
 	}
 	c.Space[s.name] = table
 	return nil

@@ -7,16 +7,14 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/result"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
 )
 
 // Keys are the hyperparameters in which trials differ, all those of a single one.
 func (o *Overview) Keys() []string {
-	all := make([]tuners.Params, len(o.Trials))
-	for i := range all {
-		all[i] = o.Trials[i].Params
-	}
+	all := list.Made(len(o.Trials), func(i int) tuners.Params { return o.Trials[i].Params })
 	return result.Varying(all)
 }
 

@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/internal/formats/sqlitefile"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
@@ -113,10 +114,7 @@ func examples(ctx context.Context, f *sqlitefile.File, splits []string, left map
 	var message sql.RawBytes
 	// All rows are looked at here, see sqlitefile.File.Query.
 	query := "SELECT split_name, client_id, CASE WHEN split_name IN (?" + strings.Repeat(",?", len(splits)-1) + ") THEN serialized_example_proto END FROM examples ORDER BY rowid"
-	args := make([]any, len(splits))
-	for i, s := range splits {
-		args[i] = s
-	}
+	args := list.Of(splits, func(s string) any { return s })
 	at := 0
 	return f.Query(ctx, func(scan func(...any) error) error {
 		if err := scan(&k.split, &k.client, &message); err != nil {

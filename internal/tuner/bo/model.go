@@ -1,6 +1,7 @@
 package bo
 
 import (
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/tuner/internal/gp"
 	"github.com/fedfast/fedfast/internal/tuner/internal/guided"
 	"github.com/fedfast/fedfast/internal/tuner/internal/points"
@@ -51,10 +52,7 @@ func (m *model) Propose(trials []guided.Trial, n int) ([]point, error) {
 	if !gp.Tame(y) {
 		return nil, nil
 	}
-	features := make([][]float64, len(x))
-	for i, p := range x {
-		features[i] = m.scale.Features(p)
-	}
+	features := list.Of(x, func(p point) []float64 { return m.scale.Features(p) })
 	if m.fitted.stale(len(x)) {
 		m.fitted, m.process = fit{Scores: len(x), Hyper: gp.Fit(features, y, fitIterations)}, nil
 	}

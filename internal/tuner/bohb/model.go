@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/tuner/internal/kde"
 	"github.com/fedfast/fedfast/internal/tuner/internal/points"
 	"github.com/fedfast/fedfast/internal/tuner/internal/record"
@@ -82,10 +83,7 @@ func (m *model) recall(schedule []sha.Bracket) {
 // of the others as 85 % are, each at least one more than the dimensions; nil when
 // there are too few. Failed trials are the worst and never good.
 func (m *model) split(rung []outcome) (good, bad []outcome) {
-	scores := make([]float64, len(rung))
-	for i, o := range rung {
-		scores[i] = o.Number()
-	}
+	scores := list.Of(rung, func(o outcome) float64 { return o.Number() })
 	ranked := sha.Rank(m.req.Objective, scores)
 	least := len(m.free) + 1
 	goods := max(least, 15*len(rung)/100)
@@ -149,10 +147,7 @@ const (
 func (m *model) kernels(axes []kde.Axis, at []outcome) []kde.Kernel {
 	n := float64(len(at))
 	shrink := float64(1.06 * det.Exp(-det.Log(n)/float64(len(axes)+4)))
-	out := make([]kde.Kernel, len(at))
-	for i, o := range at {
-		out[i] = kde.Kernel{Weight: 1, Centre: m.unit(o.Point)}
-	}
+	out := list.Of(at, func(o outcome) kde.Kernel { return kde.Kernel{Weight: 1, Centre: m.unit(o.Point)} })
 	width := make([]float64, len(axes))
 	for i, a := range axes {
 		mean, square := 0.0, 0.0

@@ -3,6 +3,7 @@ package dehb
 import (
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/tuner/internal/record"
 	"github.com/fedfast/fedfast/internal/tuner/sha"
 	"github.com/fedfast/fedfast/tuners"
@@ -125,11 +126,7 @@ func (e evolution) mutant(points [][]float64, d *tuners.Draws) []float64 {
 		taken = append(taken, taken[0])
 	}
 	a, b, c := points[taken[0]], points[taken[1]], points[taken[2]]
-	out := make([]float64, len(a))
-	for x := range out {
-		out[x] = a[x] + float64(e.factor*(b[x]-c[x]))
-	}
-	return out
+	return list.Made(len(a), func(x int) float64 { return a[x] + float64(e.factor*(b[x]-c[x])) })
 }
 
 // child crosses a parent with a mutant of the pool: each coordinate is the mutant's with a

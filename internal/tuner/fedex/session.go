@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/tuner/internal/record"
 	"github.com/fedfast/fedfast/internal/tuner/internal/start"
 	"github.com/fedfast/fedfast/kernels/det"
@@ -132,11 +133,7 @@ func (s *session) picks(r tuners.PlanRequest, theta []float64) []int {
 	if r.Purpose == tuners.Test {
 		draws = tuners.NewDraws(s.req.Seed, s.req.Trial, 0, "fedex test picks")
 	}
-	j := make([]int, r.Slots)
-	for i := range j {
-		j[i] = draws.Pick(theta)
-	}
-	return j
+	return list.Made(r.Slots, func(i int) int { return draws.Pick(theta) })
 }
 
 // draws returns what each slot of an observation was drawn as, without its score. A job that

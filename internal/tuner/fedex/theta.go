@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels/det"
 )
 
@@ -54,11 +55,7 @@ func uniform(k, origin int) state {
 func (s *state) theta() []float64 { return exp(s.Z) }
 
 func exp(z []float64) []float64 {
-	p := make([]float64, len(z))
-	for j, z := range z {
-		p[j] = det.Exp(z)
-	}
-	return p
+	return list.Of(z, det.Exp)
 }
 
 // at returns the distribution with which a round was planned, not after the round that is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -50,11 +51,7 @@ func (s *rounds) State() []byte { return []byte("{}") }
 
 // drawn draws an option for each choice, each as likely.
 func drawn(dims tuners.Space, draws *tuners.Draws) []int {
-	pick := make([]int, len(dims))
-	for d := range dims {
-		pick[d] = draws.IntN(len(dims[d].Choices))
-	}
-	return pick
+	return list.Made(len(dims), func(d int) int { return draws.IntN(len(dims[d].Choices)) })
 }
 
 // params names the options that were picked.

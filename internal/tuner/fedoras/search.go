@@ -26,10 +26,7 @@ func (s *study) children() [][]int {
 		return true
 	}
 	if st.Generation == 0 {
-		whole := make([]int, len(s.dims))
-		for d := range s.dims {
-			whole[d] = len(s.dims[d].Choices) - 1
-		}
+		whole := list.Made(len(s.dims), func(d int) int { return len(s.dims[d].Choices) - 1 })
 		add(make([]int, len(s.dims)))
 		add(whole)
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/tuner/internal/record"
 	"github.com/fedfast/fedfast/kernels/det"
 	"github.com/fedfast/fedfast/tuners"
@@ -45,10 +46,7 @@ type study struct {
 
 func openStudy(req tuners.OpenRequest, set settings) (tuners.Session, error) {
 	s := &study{req: req, set: set, dims: req.Space.Matching(picks), state: state{Best: -1}}
-	whole := make([]int, len(s.dims))
-	for d := range s.dims {
-		whole[d] = len(s.dims[d].Choices) - 1
-	}
+	whole := list.Made(len(s.dims), func(d int) int { return len(s.dims[d].Choices) - 1 })
 	s.start = req.Space.Sample(tuners.NewDraws(req.Seed, 0, 0, "trial params")).Merge(params(s.dims, whole))
 	if req.State != nil {
 		if err := record.Read("fedoras", req.State, &s.state); err != nil {

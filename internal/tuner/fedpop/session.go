@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/tuner/internal/record"
 	"github.com/fedfast/fedfast/internal/tuner/internal/start"
 	"github.com/fedfast/fedfast/internal/tuner/sha"
@@ -101,11 +102,7 @@ func (s *session) leader() tuners.Params {
 func (s *session) taken(round, slots int) []int {
 	stretch := round - round%s.plan.interval
 	order := tuners.NewDraws(s.req.Seed, s.req.Trial, stretch, "fedpop slots").Perm(len(s.state.Members))
-	out := make([]int, slots)
-	for i := range out {
-		out[i] = order[i%len(order)]
-	}
-	return out
+	return list.Made(slots, func(i int) int { return order[i%len(order)] })
 }
 
 // notes show people the mean of each number over the population.

@@ -130,11 +130,7 @@ func (s *search) next(cell int) ([]int, error) {
 		if len(tried) > 0 {
 			return nil, nil
 		}
-		points := make([]int, n)
-		for i := range points {
-			points[i] = i * s.points() / n
-		}
-		return points, nil
+		return list.Made(n, func(i int) int { return i * s.points() / n }), nil
 	}
 	order := tuners.NewDraws(s.req.Seed, cell, 0, "fedtune-hrt points").Perm(s.points())
 	switch {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/tuner/internal/gp"
 	"github.com/fedfast/fedfast/internal/tuner/internal/points"
 	"github.com/fedfast/fedfast/tuners"
@@ -35,10 +36,7 @@ func newSurface(req tuners.OpenRequest, kind string, configs []tuners.Params, me
 		sign = -1
 	}
 	fit := func(of func(tuners.Measured) float64) error {
-		y := make([]float64, len(measured))
-		for i, m := range measured {
-			y[i] = sign * of(m)
-		}
+		y := list.Of(measured, func(m tuners.Measured) float64 { return sign * of(m) })
 		if !gp.Tame(y) {
 			return nil
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/tuner/internal/record"
 	"github.com/fedfast/fedfast/internal/tuner/sha"
 	"github.com/fedfast/fedfast/tuners"
@@ -122,10 +123,7 @@ func (s *session) exploit(ranked []int, round int) []tuners.Decision {
 // rank returns the indices of the members from the best to the worst, without those
 // that failed.
 func (s *session) rank() []int {
-	scores := make([]float64, len(s.state.Members))
-	for i, m := range s.state.Members {
-		scores[i] = m.Number()
-	}
+	scores := list.Of(s.state.Members, func(m member) float64 { return m.Number() })
 	return sha.Rank(s.req.Objective, scores)
 }
 

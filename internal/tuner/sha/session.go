@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/tuner/internal/points"
 	"github.com/fedfast/fedfast/internal/tuner/internal/record"
 	"github.com/fedfast/fedfast/tuners"
@@ -142,10 +143,7 @@ func (s *session) closeStage() []tuners.Decision {
 	if !last {
 		keep = b.Arms[s.state.Stage+1]
 	}
-	scores := make([]float64, len(s.state.Arms))
-	for i, a := range s.state.Arms {
-		scores[i] = a.Number()
-	}
+	scores := list.Of(s.state.Arms, func(a arm) float64 { return a.Number() })
 	kept := Keep(s.req.Objective, scores, keep)
 	var out []tuners.Decision
 	stop := func(trial int) {

@@ -3,6 +3,7 @@ package tpe
 import (
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/pareto"
 	"github.com/fedfast/fedfast/internal/tuner/internal/guided"
 	"github.com/fedfast/fedfast/tuners"
@@ -12,10 +13,7 @@ import (
 // al. 2022) in Optuna's form: whole fronts, and of the one that does not fit those that
 // together have the largest hypervolume.
 func fittest(trials []guided.Trial, feasible []int, n int) []int {
-	losses := make([][]float64, len(feasible))
-	for k, i := range feasible {
-		losses[k] = trials[i].Losses
-	}
+	losses := list.Of(feasible, func(i int) []float64 { return trials[i].Losses })
 	ranks := pareto.Ranks(losses)
 	var out []int
 	for rank := 0; len(out) < n; rank++ {

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/fedfast/fedfast/internal/figure"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
@@ -117,10 +118,7 @@ func (s *Standings) compare(ranks map[string]map[int][]float64) {
 	var blocks [][]float64
 	for _, g := range groups {
 		for i := range ranks[s.Ranks[0].Tuner][g] {
-			row := make([]float64, len(s.Ranks))
-			for k, r := range s.Ranks {
-				row[k] = ranks[r.Tuner][g][i]
-			}
+			row := list.Of(s.Ranks, func(r Rank) float64 { return ranks[r.Tuner][g][i] })
 			blocks = append(blocks, row)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/fedfast/fedfast/fl/study/view"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/stats"
 )
 
@@ -75,17 +76,11 @@ func (s *Study) importances(arms []arm) (all []weight) {
 			all = append(all, w)
 		}
 	}
-	chosen := make([]int, len(arms))
-	for i := range chosen {
-		chosen[i] = i
-	}
+	chosen := list.Made(len(arms), func(i int) int { return i })
 	shares := func(add func(w *weight, x float64)) {
 		sum, xs := 0.0, make([]float64, len(all))
 		for k, w := range all {
-			places := make([]float64, len(chosen))
-			for i, from := range chosen {
-				places[i] = w.places[from]
-			}
+			places := list.Of(chosen, func(from int) float64 { return w.places[from] })
 			xs[k] = divergence(places[:(len(places)+3)/4], places, w.names)
 			sum += xs[k]
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/figure"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -129,10 +130,7 @@ func (n *noted) theta() *figure.Figure {
 		return nil
 	}
 	slices.Sort(keys)
-	order := make([]int, len(last))
-	for j := range order {
-		order[j] = j
-	}
+	order := list.Made(len(last), func(j int) int { return j })
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(last[b], last[a]) })
 	var rows []heatRow
 	for _, j := range order[:min(mostConfigs, len(order))] {

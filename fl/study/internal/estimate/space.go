@@ -7,6 +7,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -30,10 +31,7 @@ func pointsOf(c *config.Config) ([]fl.ClientParams, error) {
 	if len(space) == 0 {
 		return pointsAt(c, []tuners.Params{{}})
 	}
-	points := make([]tuners.Params, drawn)
-	for i := range points {
-		points[i] = space.Sample(tuners.NewDraws(0, i, 0, "estimate"))
-	}
+	points := list.Made(drawn, func(i int) tuners.Params { return space.Sample(tuners.NewDraws(0, i, 0, "estimate")) })
 	return pointsAt(c, points)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // The probes that a private client tuner may observe: one error, and the weight that
@@ -89,10 +90,7 @@ func (t *Trial) privatize(rec *record.Round, round int) {
 		if !ok {
 			continue
 		}
-		errors := make([]float64, len(p.taken))
-		for i := range errors {
-			errors[i] = float64(values[i])
-		}
+		errors := list.Made(len(p.taken), func(i int) float64 { return float64(values[i]) })
 		for _, i := range rec.DroppedSlots {
 			errors[i] = 1
 		}

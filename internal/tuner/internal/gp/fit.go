@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/optimize"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels/det"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -188,10 +189,7 @@ func clip(t []float64) []float64 {
 
 // rounded returns the hyperparameters of logarithms, rounded to the grain.
 func rounded(t []float64) Hyper {
-	r := make([]float64, len(t))
-	for i, v := range t {
-		r[i] = float64(math.Round(v/grain) * grain)
-	}
+	r := list.Of(t, func(v float64) float64 { return float64(math.Round(v/grain) * grain) })
 	return hyper(r)
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels/det"
 )
 
@@ -113,11 +114,7 @@ func (p *Process) Improvement(x []float64, best, least float64) float64 {
 
 // covariances are the covariances of x and the points.
 func (p *Process) covariances(x []float64) []float64 {
-	k := make([]float64, len(p.x))
-	for i := range k {
-		k[i] = Matern(p.hyper.Lengths, p.x[i], x)
-	}
-	return k
+	return list.Made(len(p.x), func(i int) float64 { return Matern(p.hyper.Lengths, p.x[i], x) })
 }
 
 // row returns the Cholesky factor's row of one more point.

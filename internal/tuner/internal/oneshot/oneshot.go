@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/tuner/grid"
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/internal/tuner/internal/points"
@@ -56,11 +57,7 @@ func ReadPlan(r *options.Reader, req tuners.ValidateRequest) Plan {
 func (p Plan) Points(req tuners.OpenRequest) []tuners.Params {
 	scale := points.Scale{Space: req.Space}
 	if n, all := grid.Count(req.Space, 1, p.configs); all && !scale.Real() && !req.Space.Conditional() {
-		out := make([]tuners.Params, n)
-		for i := range out {
-			out[i] = grid.Point(req.Space, 1, i)
-		}
-		return out
+		return list.Made(n, func(i int) tuners.Params { return grid.Point(req.Space, 1, i) })
 	}
 	var out []tuners.Params
 	const tries = 20 // for each, where few points are left

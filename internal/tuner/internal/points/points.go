@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -82,11 +83,7 @@ func At(space tuners.Space, free []int, x []float64) Point {
 
 // Project returns the numbers of a point at the dimensions that are free.
 func (p Point) Project(free []int) []float64 {
-	x := make([]float64, len(free))
-	for i, dim := range free {
-		x[i] = p[dim]
-	}
-	return x
+	return list.Of(free, func(dim int) float64 { return p[dim] })
 }
 
 // Whole says whether a dimension takes integers on its drawn scale.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -55,10 +56,7 @@ func (t *Table) CutLast() { t.cut = true }
 
 // Row adds a row. Cells at its end may be left out.
 func (t *Table) Row(cells ...string) {
-	row := make([]string, len(cells))
-	for i, c := range cells {
-		row[i] = oneline.Printable(c)
-	}
+	row := list.Of(cells, oneline.Printable)
 	for len(row) > 0 && row[len(row)-1] == "" {
 		row = row[:len(row)-1]
 	}

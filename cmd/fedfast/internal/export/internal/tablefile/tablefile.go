@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/internal/formats/parquet"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/store"
 )
 
@@ -49,10 +50,7 @@ func writeCSV(w io.Writer, t *store.Table) error {
 		return err
 	}
 	for _, row := range t.Rows {
-		cells := make([]string, len(row))
-		for i, v := range row {
-			cells[i] = Text(v)
-		}
+		cells := list.Of(row, Text)
 		if err := c.Write(cells); err != nil {
 			return err
 		}
