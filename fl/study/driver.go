@@ -30,7 +30,7 @@ type driver struct {
 	searched     *result.LocalSearch // what clients trained by themselves; nil for none
 	locals       int                 // points with which they did, of all searches
 	samples      bool                // the tuner sees the clients' numbers of validation samples
-	reference    *entrant            // the trial of the file's own values, nil without one
+	reference    *entrant            // the trial of the configured values, nil without one
 	begun        *record.Priors      // with what the tuner begins, nil with nothing
 	errorMeasure string              // see Errors.Measure
 	judge        judge

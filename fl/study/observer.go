@@ -13,7 +13,7 @@ type Event struct {
 	// Event is "round", "rung", "fail", "stop" (by a user) or "finalist".
 	Event string `json:"event"`
 	Trial int    `json:"trial"`
-	// Reference is set for a round or rung of the trial of the file's own values.
+	// Reference is set for a round or rung of the trial of the configured values.
 	Reference bool `json:"reference,omitempty"`
 	// Round is how many rounds the trial has run.
 	Round int `json:"round"`
@@ -78,7 +78,7 @@ type Progress struct {
 	// Local is set with Preparing while clients train by themselves: Trial is the number of
 	// a point with which all of them have.
 	Local bool
-	// Reference is set while the file's own values are trained, after the trials: Round and
+	// Reference is set while the configured values are trained, after the trials: Round and
 	// Rounds are then of that trial.
 	Reference bool
 	// Trial and TrialRound are the round of a trial that has just ended,

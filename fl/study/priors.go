@@ -82,7 +82,7 @@ func (d *driver) read(ctx context.Context, dir string, into *record.Priors) erro
 				return errors.New("its record does not begin with a study")
 			}
 			if _, ok := params[r.Trial]; !ok {
-				return nil // the file's own values
+				return nil // the configured values
 			}
 			return record.Into(r, func(rec *record.Rung) {
 				values := record.Numbers(rec.Values)

@@ -17,7 +17,7 @@ func (d *driver) suggested() []*entrant {
 	return d.trials
 }
 
-// trainReference trains the study file's own values of [client] and [server], without a client
+// trainReference trains the configured values of [client] and [server], without a client
 // tuner, as long as the longest trial: a trial after all others, of which the tuner does not know.
 // A trial that trained with these values takes its place.
 func (d *driver) trainReference(ctx context.Context) error {
@@ -70,7 +70,7 @@ func (d *driver) compareReference(ctx context.Context, r *result.Result) error {
 	if !d.reference.alive() {
 		return nil
 	}
-	m, err := d.choose(ctx, r, d.lastOf(d.reference), "the file's own values")
+	m, err := d.choose(ctx, r, d.lastOf(d.reference), "the configured values")
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/result"
 )
 
-// referenceStudy is a study of four trials, or of three and the file's own values, which the fourth
+// referenceStudy is a study of four trials, or of three and the configured values, which the fourth
 // trial has as well.
 func referenceStudy(t *testing.T, lrs ...float64) Setup {
 	s := glyphStudy(t, &script{params: learningRates(lrs...), rung: 3, to: 5})
@@ -16,7 +16,7 @@ func referenceStudy(t *testing.T, lrs ...float64) Setup {
 	return s
 }
 
-// TestReferenceIsATrial: the file's own values train to the bits of a trial of that number with the
+// TestReferenceIsATrial: the configured values train to the bits of a trial of that number with the
 // same values, and no round of theirs is of the budget.
 func TestReferenceIsATrial(t *testing.T) {
 	with, err := Tune(t.Context(), referenceStudy(t, 1e-4, 0.3, 1e-3))
@@ -51,7 +51,7 @@ func TestReferenceIsATrial(t *testing.T) {
 // tested is the test error of the returned model under the study's target.
 func tested(r *result.Result) float64 { return r.Evaluation.PersonalizedTest.Error }
 
-// TestReferenceIsReturned: where no trial is better, the file's own values are returned, also by a
+// TestReferenceIsReturned: where no trial is better, the configured values are returned, also by a
 // process that reads the finished study.
 func TestReferenceIsReturned(t *testing.T) {
 	s, dir := referenceStudy(t, 1e-4, 2e-4, 3e-4), filepath.Join(t.TempDir(), "study")

@@ -107,7 +107,7 @@ func (s *Setup) methodNamed() (fl.Method, error) {
 	return fl.MethodByName(s.Config.Method)
 }
 
-// training returns what the engine of a set-up is to do. Where only the file's own values do not fit,
+// training returns what the engine of a set-up is to do. Where only the configured values do not fit,
 // which the search space replaces in all trials, the study goes without a reference.
 func (s *Setup) training() (fl.Config, error) {
 	cfg, err := s.whole()

@@ -51,7 +51,7 @@ type settings struct {
 }
 
 // withoutTuned compares the returned model of a tuned study with models without federation, which are trained with its
-// values and with the file's own.
+// values and with the configured ones.
 func (d *driver) withoutTuned(ctx context.Context, r *result.Result) (err error) {
 	own := d.study.Hyper.Base
 	tuned, err := own.With(r.Best.Params, foreign(r.Best.Params))

@@ -126,7 +126,7 @@ func joined(scale result.Scale, texts []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// baseline adds what the file's own values and random search reach beside the study.
+// baseline adds what the configured values and random search reach beside the study.
 func (b *block) baseline(r *result.Result) {
 	if text := view.OverDefault(r, r.Measure); text != "" {
 		b.Row("default", plain(text))

@@ -42,7 +42,7 @@ func newTune(a *app) *cobra.Command {
 			return o.validate()
 		},
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
-			if err := o.follow(cmd.Context(), args, "--next", o.next, nextOf); err != nil {
+			if err := o.follow(cmd.Context(), args, "--next", o.next, a.nextOf); err != nil {
 				return err
 			}
 			if o.table != "" {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/report"
 	"github.com/fedfast/fedfast/fl/study/config"
@@ -47,8 +48,8 @@ func winnerOf(ctx context.Context, dir string) (config.Source, error) {
 	return config.Source{Text: string(text)}, err
 }
 
-// nextOf returns the configuration of a finished study with what Overview.Next changes in it.
-func nextOf(ctx context.Context, dir string) (config.Source, error) {
+// nextOf returns the configuration of a finished study with what Overview.Next changes in it, which it prints.
+func (a *app) nextOf(ctx context.Context, dir string) (config.Source, error) {
 	var src config.Source
 	o, err := tunedStudy(ctx, "--next", dir)
 	if err != nil {
@@ -63,6 +64,7 @@ func nextOf(ctx context.Context, dir string) (config.Source, error) {
 		return src, err
 	}
 	text, err := config.Encode(c)
+	fmt.Fprintf(a.err, "next: %s\n", strings.Join(sets, ", "))
 	return config.Source{Text: string(text)}, err
 }
 

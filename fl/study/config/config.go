@@ -336,7 +336,7 @@ type Tuner struct {
 	From      []string       `toml:"from" doc:"directories of finished studies whose trials the tuner begins with (warm start): those of the same objective and target; trials outside of the space are left out and counted; the study keeps what it read" also:"warm_start priors resume_from"`
 	First     string         `toml:"start" of:"builtin file none" doc:"what trial 0 starts from, in the dimensions that the space has, of a tuner that draws its trials: builtin, known good values (client.lr 0.05, client.momentum 0.55, client.weight_decay 5e-4, client.epochs 3, client.batch 8 where clients train with SGD; server.lr 0.5 and server.momentum 0 with fedavg, fedavgm and reptile), clipped to the space; the [client] and [server] of the file; or none: it is drawn; default: builtin with the tuner halving, else none"`
 	Start     int            `toml:"start_seconds" in:"[0, 3600]" doc:"seconds that a tuner may take to start; 0: 60"`
-	Reference bool           `toml:"reference" doc:"also train the file's own values, to compare with"`
+	Reference bool           `toml:"reference" doc:"also train the configured values, to compare with"`
 	Allow     []string       `toml:"allow" of:"client_key examples_train examples_val" doc:"facts about clients that tuners may see: their identity, and the numbers of their samples"`
 	Options   map[string]any `toml:"options" doc:"an option of the tuner, see fedfast list tuners NAME"`
 }

@@ -28,7 +28,7 @@ var builtinStart = tuners.Params{
 // drawing are the tuners whose params depend on no scores: they take a tuner.start.
 var drawing = []string{halving, "asha", "sha", "hyperband", "random"}
 
-// Own returns the file's own values in dimensions of a space that are hyperparameters.
+// Own returns the configured values in dimensions of a space that are hyperparameters.
 func (c *Config) Own(space tuners.Space) tuners.Params {
 	own := tuners.Params{}
 	for _, d := range space {
@@ -39,7 +39,7 @@ func (c *Config) Own(space tuners.Space) tuners.Params {
 	return own
 }
 
-// Compares reports whether a study also trains the file's own values, see Tuner.Reference.
+// Compares reports whether a study also trains the configured values, see Tuner.Reference.
 func (c *Config) Compares() bool { return c.Tuner.Reference && !c.Private() }
 
 // Start returns the values that trial 0 has in dimensions of the study's space, none without

@@ -74,7 +74,7 @@ type Opened struct {
 	Params tuners.Params
 	// Source is the trial that it was forked from, nil for none.
 	Source *int
-	// Reference is set for the file's own values.
+	// Reference is set for the configured values.
 	Reference bool
 }
 

@@ -5,7 +5,7 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// Reference is what the study file's own values of [client] and [server] come to without a tuner,
+// Reference is what the configured values of [client] and [server] come to without a tuner,
 // trained as long as the longest trial.
 type Reference struct {
 	// Number is the number of its trial.
@@ -25,7 +25,7 @@ type Reference struct {
 	GainHalf *float64 `json:"gain_half,omitempty"`
 }
 
-// Compare fills in the comparison of the model of the file's own values with the returned one of r,
+// Compare fills in the comparison of the model of the configured values with the returned one of r,
 // both with the errors of their clients.
 func (ref *Reference) Compare(m *Chosen, r *Result, target string) {
 	ref.Model, ref.Target = m, target

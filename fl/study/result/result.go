@@ -228,7 +228,7 @@ type Result struct {
 	Pauses    int        `json:"pauses,omitempty"`
 	// Stopped is set if a user ended the study before its tuner was done.
 	Stopped bool `json:"stopped_by_person,omitempty"`
-	// Reference is what the file's own values come to, nil without tuner.reference.
+	// Reference is the result of the configured values, nil without tuner.reference.
 	Reference *Reference `json:"reference,omitempty"`
 	// Without compares the returned model with eval.baselines; nil without them.
 	Without []Comparand `json:"without_federation,omitempty"`

@@ -121,7 +121,7 @@ func (r *Result) Why(c *config.Config) string {
 // Named is what the trial with a number is called.
 func (r *Result) Named(number int) string {
 	if number >= len(r.Trials) {
-		return "the file's own values"
+		return "the configured values"
 	}
 	return fmt.Sprintf("trial %d", number)
 }

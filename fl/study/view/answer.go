@@ -121,19 +121,19 @@ func Versus(b *result.BaselineResult, measure string) string {
 	return text + "; " + oneline.Count(b.Spent(), "round")
 }
 
-// OverDefault compares the returned model with the file's own values; it is empty where nothing is
+// OverDefault compares the returned model with the configured values; it is empty where nothing is
 // known of them.
 func OverDefault(all *result.Result, measure string) string {
 	r := all.Reference
 	returned := r != nil && r.Number == all.Best.Number
 	switch {
 	case r != nil && r.Trial != nil && r.Trial.Failed != "":
-		return "the file's own values: training failed in " + r.Trial.Failed
+		return "the configured values: training failed in " + r.Trial.Failed
 	case r == nil || r.Gain == nil:
 		return ""
 	}
 	_, share := result.MeasureName(measure)
-	text := fmt.Sprintf("%s with the file's own values (%s, %s)",
+	text := fmt.Sprintf("%s with the configured values (%s, %s)",
 		result.ErrorText(measure, *r.Test), r.Target, oneline.Count(r.Model.Round, "round"))
 	if returned {
 		return text + ": no trial was better, so they are returned"
@@ -152,7 +152,7 @@ func tuned(gain float64, half *float64, share bool) string {
 }
 
 // Untold stands behind a difference that may be chance.
-const Untold = " (lower or higher cannot be told)"
+const Untold = " (may be chance)"
 
 // Difference writes by how much an error is lower or higher than another, with half the width of
 // the interval unless that is nil; shares in points.

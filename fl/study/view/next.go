@@ -149,7 +149,7 @@ func (a *advice) wider() {
 			continue
 		}
 		where := "at the " + end + " end of"
-		if at < 0 || at > 1 { // as the file's own values may be
+		if at < 0 || at > 1 { // as the configured values may be
 			where = "outside of the range of"
 		}
 		set := assign(d)
@@ -262,13 +262,13 @@ func (a *advice) compared() {
 	switch b, r := a.result.Baseline, a.result.Reference; {
 	case r != nil && r.Trial != nil && r.Number == a.result.Best.Number:
 		if n := a.config.Budget.Rounds; a.config.Budget.InRounds() {
-			a.set("no trial was better than the file's own values: give the tuner more rounds, or another space",
+			a.set("no trial was better than the configured values: give the tuner more rounds, or another space",
 				"budget.rounds="+strconv.Itoa(2*n))
 		}
 	case b != nil && chance(b.Gain, b.GainHalf):
 		seeds("random search", " --baseline equal")
 	case r != nil && chance(r.Gain, r.GainHalf) && r.Number != a.result.Best.Number:
-		seeds("the file's own values", "")
+		seeds("the configured values", "")
 	case a.config.Tuner.Name != "random" && b == nil:
 		a.steps = append(a.steps, Step{
 			Why:     "whether the tuner paid is not known: train random search of the same cost",

@@ -153,7 +153,7 @@ func (o *Overview) Stage() string {
 	case o.Baseline != nil:
 		return o.Baseline.Stage()
 	case o.State == Running && len(o.Trials) > len(o.Suggested()) && len(o.Finalists) == 0:
-		return "training the file's own values"
+		return "training the configured values"
 	case o.State == Running && o.Mode == config.ModeTune && o.Budget > 0 && o.Rounds >= o.Budget:
 		return "scoring finalists"
 	}

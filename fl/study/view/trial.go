@@ -21,7 +21,7 @@ type Trial struct {
 	// for a trial of its own.
 	Source *int
 	First  int
-	// Reference is set for the last one where it has the file's own values, which no tuner asked for.
+	// Reference is set for the last one where it has the configured values, which no tuner asked for.
 	Reference bool
 	// Rounds are those that the trial has run, To those that it was last sent to.
 	Rounds, To int

@@ -182,7 +182,7 @@ func checkFinished(t *testing.T, o *view.Overview, r *result.Result) {
 	spent, stopped := 0, 0
 	ref := o.Trials[len(o.Trials)-1]
 	if !ref.Reference || ref.Number != r.Reference.Number || ref.State != view.Completed {
-		t.Errorf("the file's own values: %+v, want %+v", ref, r.Reference.Trial)
+		t.Errorf("the configured values: %+v, want %+v", ref, r.Reference.Trial)
 	}
 	for i, trial := range o.Suggested() {
 		want := r.Trials[i]

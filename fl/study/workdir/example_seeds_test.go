@@ -80,5 +80,5 @@ func ExampleEstimate() {
 		panic(err)
 	}
 	fmt.Println(cost.Plan, cost.Seconds > 0, cost.Memory > 0)
-	// Output: 12 rounds, then 6 rounds of the file's own values, then 2 random configurations of 6 rounds true true
+	// Output: 12 rounds, then 6 rounds of the configured values, then 2 random configurations of 6 rounds true true
 }

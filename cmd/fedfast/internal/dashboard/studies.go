@@ -279,7 +279,7 @@ func (s *Server) study(r *http.Request) (any, error) {
 		}
 		reason := t.Reason()
 		if t.Reference {
-			reason = cmp.Or(reason, "default: the file's own values")
+			reason = cmp.Or(reason, "default: the configured values")
 		}
 		p.All = append(p.All, trial{t.Number, t.State, t.Rounds, t.To, t.Score(), t.Params, t.Source, reason, o.Place(t).Final, 0, nil, text})
 	}

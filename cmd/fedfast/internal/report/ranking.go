@@ -62,9 +62,9 @@ func order(all []*group, target string) []string {
 	case len(told) > 0:
 		return []string{"Lowest " + ranking + ".", fmt.Sprintf("Against %s, paired by seed (%.0f %% intervals): %s.", all[0].Name, 100*stats.Confidence, strings.Join(told, ", "))}
 	case most > 0:
-		return []string{view.Sentence(ranking + "; with one seed in common, lower or higher cannot be told; train with --seeds 5")}
+		return []string{view.Sentence(ranking + "; with one seed in common, the difference may be chance; train with --seeds 5")}
 	}
-	return []string{view.Sentence(ranking + "; without a seed in common, lower or higher cannot be told")}
+	return []string{view.Sentence(ranking + "; without a seed in common, the difference may be chance")}
 }
 
 // difference is how the test error of a group differs from that of the first, over the seeds that

@@ -231,7 +231,7 @@ func TestReportOfSeveral(t *testing.T) {
 		tune(t, dirs[i], small(t, sets...), 0)
 	}
 	f := read(t, write(t, dirs...))
-	f.holds(t, "Comparison", "Studies (± 90 % confidence interval over seeds)", "2 seeds", "Personalized test error: ", "; with one seed in common, lower or higher cannot be told",
+	f.holds(t, "Comparison", "Studies (± 90 % confidence interval over seeds)", "2 seeds", "Personalized test error: ", "; with one seed in common, the difference may be chance",
 		"fathom", "global test error", "Thick line: mean over seeds", dirs[0]+" (2 seeds)", "cosine of the clients", "client.lr set by the client tuner")
 	if strings.Contains(read(t, write(t, dirs[0], dirs[2])).text, "Thick line") {
 		t.Error("bands are explained where no study has several seeds")

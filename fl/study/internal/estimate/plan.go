@@ -22,7 +22,7 @@ type Plan struct {
 	// of their scores and of the evaluation at the end, FinalWork that of scoring
 	// the most finalists that there can be.
 	SideWork, Work, FinalWork Work
-	// ReferenceWork is the work of Reference rounds with the file's own values.
+	// ReferenceWork is the work of Reference rounds with the configured values.
 	Reference     int
 	ReferenceWork Work
 	// Random is how many random configurations are compared with, RandomRounds how
@@ -54,7 +54,7 @@ func (p Plan) String() string {
 		text = oneline.Count(p.Sides, "trial") + " on proxy federations and " + text
 	}
 	if p.Reference > 0 {
-		text += fmt.Sprintf(", then %s of the file's own values", oneline.Count(p.Reference, "round"))
+		text += fmt.Sprintf(", then %s of the configured values", oneline.Count(p.Reference, "round"))
 	}
 	if p.Random > 0 {
 		text += fmt.Sprintf(", then %s of %s", oneline.Count(p.Random, "random configuration"), oneline.Count(p.RandomRounds, "round"))

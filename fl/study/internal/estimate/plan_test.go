@@ -160,9 +160,9 @@ func TestRest(t *testing.T) {
 	s.Config.Tuner.Reference = true
 	with, err := OfCounts(t.Context(), s, config.ModeTune, even(s))
 	more, _ := with.Rest()
-	want := "100 rounds, then 20 rounds of the file's own values"
+	want := "100 rounds, then 20 rounds of the configured values"
 	if err != nil || with.Reference != 20 || with.String() != want || more < evaluations+0.15 || more > evaluations+0.25 {
-		t.Errorf("%v, %v times the rounds with the file's own values, %v without", with, more, evaluations)
+		t.Errorf("%v, %v times the rounds with the configured values, %v without", with, more, evaluations)
 	}
 	if a, b := (Plan{}).Rest(); a != 0 || b != 0 {
 		t.Errorf("nothing has %v and %v", a, b)

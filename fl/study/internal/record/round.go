@@ -20,7 +20,7 @@ type Trial struct {
 	Source *int `json:"source,omitempty"`
 	// Probes are those that the client tuner's session sees.
 	Probes []string `json:"probes,omitempty"`
-	// Reference is set for the trial of the study file's own values, which no tuner asked for.
+	// Reference is set for the trial of the configured values, which no tuner asked for.
 	Reference bool `json:"reference,omitempty"`
 }
 

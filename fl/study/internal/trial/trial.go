@@ -21,7 +21,7 @@ type Spec struct {
 	Number int
 	Params tuners.Params
 	Source *Trial // that it was forked from, nil for none
-	// Reference is set for the trial of the study file's own values, without a client tuner.
+	// Reference is set for the trial of the configured values, without a client tuner.
 	Reference bool
 	base      int // the rounds that it had then
 

@@ -259,8 +259,8 @@ func (d *Display) end(now time.Time) State {
 	return s
 }
 
-// reference is what the trial of the file's own values is called.
-const reference = "the file's own values"
+// reference is what the trial of the configured values is called.
+const reference = "the configured values"
 
 // best tells which trial is the best so far, by an estimate.
 func best(p study.Progress) string {
