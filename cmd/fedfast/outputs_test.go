@@ -52,8 +52,10 @@ var outputs = [][2]string{
 	{"study show SEEDS", "study show ts"},
 	{"study list", "study list ."},
 	{"study export", "study export t"},
-	{"study pack", "study pack t --out t.fedfast"},
+	{"study pack", "study pack t"},
+	{"study pack", "study pack t --sign key.pem --out s.fedfast"},
 	{"verify", "verify t.fedfast --rounds 1"},
+	{"verify", "verify s.fedfast"},
 	{"eval", "eval r"},
 	{"eval", "eval t --predictions p.csv"},
 	{"eval", "eval bare/model.safetensors bare/config.toml"},
@@ -118,6 +120,12 @@ var twoTuners = []string{
 	"--client-tuner", "fedex", "--set", "tuner.options={eta=3,eliminations=3}", "--set", "space=" + outputsSpace,
 }
 
+// key is a private key that signs packs.
+const key = `-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEIAE1ei76N/bQNZOndxA2BcRHwx4JqrMVR6g49Gp5uZI/
+-----END PRIVATE KEY-----
+`
+
 // TestOutputs compares the keys and types of all that commands print with --json with the
 // schemas that `fedfast describe` has. A program that reads them must not be surprised.
 func TestOutputs(t *testing.T) {
@@ -139,7 +147,7 @@ func TestOutputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	network := []byte("from torch import nn\nnet = nn.Sequential(nn.Linear(4, 3), nn.LogSoftmax(1))\n")
-	for name, content := range map[string][]byte{"net.py": network, "plain.py": bytes.Replace(network, []byte(", nn.LogSoftmax(1)"), nil, 1), "own.npz": own, "emnist_all.sqlite.lzma": {']', 0, 0}} {
+	for name, content := range map[string][]byte{"net.py": network, "plain.py": bytes.Replace(network, []byte(", nn.LogSoftmax(1)"), nil, 1), "own.npz": own, "emnist_all.sqlite.lzma": {']', 0, 0}, "key.pem": []byte(key)} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}

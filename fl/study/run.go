@@ -15,7 +15,6 @@ import (
 // evaluates the result: the model after the last round, or with Config.Eval.Patience that
 // of the lowest validation error.
 func Run(ctx context.Context, s Setup) (*result.RunResult, error) {
-	given := s.Config
 	start := time.Now()
 	d, t, m, err := s.trained(ctx)
 	if err != nil {
@@ -32,31 +31,13 @@ func Run(ctx context.Context, s Setup) (*result.RunResult, error) {
 	}
 	start = start.Add(-d.past.Elapsed)
 	trained := time.Since(start).Seconds()
-	e, err := d.evaluate(ctx, &m, "")
+	r, err := d.runResult(ctx, t, &m)
 	if err != nil {
 		return nil, err
 	}
-	r := &result.RunResult{
-		Study: given.Name, TrainLoss: t.losses, Curve: t.curve, Goal: given.Eval.Goal, Patience: given.Eval.Patience, Errors: e,
-		WeightsSHA256: s.Model.SHA256(m.Weights), Weights: m.Weights, Rounds: t.Rounds(), Dropped: t.dropped, Examples: t.examples,
-		Seconds: time.Since(start).Seconds(), Audit: s.audited(), RoundsPerSecond: float64(t.Rounds()) / trained,
-	}
+	r.Seconds, r.Audit, r.RoundsPerSecond = time.Since(start).Seconds(), s.audited(), float64(t.Rounds())/trained
 	if !m.Last() {
-		r.Returned = m.Round
 		if err := m.Save(ctx); err != nil {
-			return nil, err
-		}
-	}
-	r.Fleet, r.Traffic = t.fleet, t.trafficOf(&given)
-	if p := result.Reached(r.Curve, r.Goal); p != nil && r.Goal > 0 {
-		r.SecondsToGoal = p.Clock
-	}
-	if d.setup.account != nil {
-		r.Privacy = d.setup.account.After(t.Rounds())
-	}
-	if len(d.setup.Config.Eval.Baselines) > 0 {
-		all := []settings{{"file", d.study.Hyper.Base.Client, nil}}
-		if r.Without, err = d.without(ctx, e.Evaluation, t.Number, m.Round, all); err != nil {
 			return nil, err
 		}
 	}
@@ -66,19 +47,55 @@ func Run(ctx context.Context, s Setup) (*result.RunResult, error) {
 	return r, trial.RemoveOthers(s.Store, map[string]bool{m.Name(): true})
 }
 
+// runResult evaluates the model of a plain run.
+func (d *driver) runResult(ctx context.Context, t *entrant, m *trial.Model) (*result.RunResult, error) {
+	c, given := &result.Chosen{}, &d.setup.Config
+	if err := d.judge.evaluate(ctx, c, m, ""); err != nil {
+		return nil, err
+	}
+	r := &result.RunResult{
+		Study: given.Name, TrainLoss: t.losses, Curve: t.curve, Goal: given.Eval.Goal, Patience: given.Eval.Patience,
+		Errors: c.Errors, WeightsSHA256: c.SHA256, Weights: c.Weights, Rounds: t.Rounds(), Dropped: t.dropped,
+		Examples: t.examples, Fleet: t.fleet, Traffic: t.trafficOf(given),
+	}
+	if !m.Last() {
+		r.Returned = m.Round
+	}
+	if p := result.Reached(r.Curve, r.Goal); p != nil && r.Goal > 0 {
+		r.SecondsToGoal = p.Clock
+	}
+	if d.setup.account != nil {
+		r.Privacy = d.setup.account.After(t.Rounds())
+	}
+	if len(given.Eval.Baselines) > 0 {
+		all := []settings{{"file", d.study.Hyper.Base.Client, nil}}
+		var err error
+		if r.Without, err = d.without(ctx, r.Evaluation, t.Number, m.Round, all); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
 // trained brings the one trial of a plain run to its end, and its model here. The
 // caller closes the driver.
 func (s *Setup) trained(ctx context.Context) (d *driver, t *entrant, m trial.Model, err error) {
 	if d, t, err = s.ended(ctx); err != nil {
 		return nil, nil, m, err
 	}
-	if m = t.TakeBest(); math.IsNaN(m.Score) || m.Round == t.Rounds() {
-		m = t.LastModel(math.NaN())
-	}
+	m = t.ended()
 	if err = m.Fill(ctx); err != nil {
 		d.close()
 	}
 	return d, t, m, err
+}
+
+// ended is the model of a plain run.
+func (t *entrant) ended() trial.Model {
+	if m := t.TakeBest(); !math.IsNaN(m.Score) && m.Round != t.Rounds() {
+		return m
+	}
+	return t.LastModel(math.NaN())
 }
 
 // ended is trained without the model.

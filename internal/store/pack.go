@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -33,7 +34,8 @@ const (
 // packed are the kinds of rows of a pack: all but those about workers and pauses.
 var packed = []string{
 	KindStudy, KindMoved, KindData, KindPriors, KindSession, KindSuggest, KindReport, KindTrial, KindPlan, KindRound,
-	KindRung, KindFail, KindFinalist, KindLocal, KindClients, KindResult, KindBaseline, KindConfiguration, KindAct,
+	KindRung, KindFail, KindFinalist, KindLocal, KindAlone, KindClients, KindResult, KindBaseline, KindConfiguration,
+	KindAct,
 }
 
 // packHead says what follows.
@@ -55,10 +57,25 @@ type packRow struct {
 type Seal struct {
 	// SHA256 is the digest, in hexadecimal, of all lines before it.
 	SHA256 string `json:"sha256"`
+	// Key is the public Ed25519 key, of 32 bytes, of who signed the digest, and Signature the
+	// signature; nil for nobody.
+	Key       []byte `json:"key,omitempty"`
+	Signature []byte `json:"signature,omitempty"`
 }
 
-// Pack writes the record of a study to a file, whole or not at all.
-func (v *View) Pack(ctx context.Context, path string) (seal Seal, err error) {
+// signed is what a Seal signs.
+func (s *Seal) signed() []byte { return []byte("fedfast pack\n" + s.SHA256) }
+
+// forged reports whether the seal has something else than a signature by its key, or nothing.
+func (s *Seal) forged() bool {
+	if len(s.Key) != ed25519.PublicKeySize {
+		return len(s.Key)+len(s.Signature) > 0
+	}
+	return !ed25519.Verify(s.Key, s.signed(), s.Signature)
+}
+
+// Pack writes the record of a study to a file, whole or not at all. A key, unless it is nil, signs it.
+func (v *View) Pack(ctx context.Context, path string, key ed25519.PrivateKey) (seal Seal, err error) {
 	err = wholefile.Stream(path, 0o644, func(w io.Writer) error {
 		zip, _ := gzip.NewWriterLevel(w, gzip.BestCompression) // a known level
 		sum, size := sha256.New(), 0
@@ -84,6 +101,9 @@ func (v *View) Pack(ctx context.Context, path string) (seal Seal, err error) {
 			return err
 		}
 		seal.SHA256 = hex.EncodeToString(sum.Sum(nil))
+		if key != nil {
+			seal.Key, seal.Signature = key[ed25519.PrivateKeySize-ed25519.PublicKeySize:], ed25519.Sign(key, seal.signed())
+		}
 		return errors.Join(line(seal), zip.Close())
 	})
 	return seal, err
@@ -116,7 +136,22 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// inMemory returns a store without a file, which reads the snapshots in a directory.
+// Without returns a copy in memory of all but some rows, and these.
+func (s *Store) Without(ctx context.Context, some func(Row) bool) (rest *Store, rows []Row, err error) {
+	if rest, err = inMemory(ctx, s.dir); err != nil {
+		return nil, nil, err
+	}
+	err = s.Each(ctx, func(r Row) error {
+		if some(r) {
+			rows = append(rows, r)
+			return nil
+		}
+		return rest.put(r)
+	})
+	return rest, rows, errors.Join(err, rest.Flush())
+}
+
+// inMemory returns a store without a file and without snapshots, of the study at a path.
 func inMemory(ctx context.Context, dir string) (*Store, error) {
 	db, err := openBounded(":memory:", "PRAGMA cache_size(-1024)")
 	if err != nil {
@@ -163,6 +198,8 @@ func (s *Store) unpack(path string) (seal *Seal, err error) {
 		return nil, fmt.Errorf("damaged: %w", err)
 	case strictly(text[end:], &seal) != nil || seal == nil || seal.SHA256 != fmt.Sprintf("%x", sha256.Sum256(text[:end])):
 		return nil, errors.New("damaged: it does not end in a seal with its SHA-256")
+	case seal.forged():
+		return nil, errors.New("its signature is not one by the key that it names")
 	}
 	n := 0
 	for line := range bytes.Lines(rest[:max(0, end-len(first)-1)]) {

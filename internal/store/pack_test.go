@@ -67,7 +67,7 @@ func TestPacksComeBack(t *testing.T) {
 	}
 	defer func() { _ = v.Close() }() // it was read only
 	path := filepath.Join(t.TempDir(), "pack")
-	if _, err := v.Pack(t.Context(), path); err != nil {
+	if _, err := v.Pack(t.Context(), path, nil); err != nil {
 		t.Fatal(err)
 	}
 	again, err := Look(t.Context(), path)
@@ -96,17 +96,24 @@ func TestHostilePacks(t *testing.T) {
 		text := fmt.Sprintf(`{"kind":%q,"trial":%d,"round":%d,"at":0,"data":{}}`, kind, trial, round)
 		return []string{head, row0, text}
 	}
-	after := []string{head, row0, fmt.Sprintf(`{"sha256":"%x"}`, sha256.Sum256([]byte(head+"\n"+row0+"\n"))), row0, ""}
+	sealOf := func(more string) string {
+		return fmt.Sprintf(`{"sha256":"%x"%s}`, sha256.Sum256([]byte(head+"\n"+row0+"\n")), more)
+	}
+	after := []string{head, row0, sealOf(""), row0, ""}
 	for name, tt := range map[string]struct {
 		lines []string
 		says  string
 	}{
-		"nothing":            {[]string{""}, "not a packed study"},
-		"another record":     {[]string{`{"fedfast_pack":1,"record":7}`}, "of format 7, want 1 and 1; use the version"},
-		"another format":     {[]string{`{"fedfast_pack":2,"record":1}`}, "a pack of format 2"},
-		"no seal":            {[]string{head, row0, ""}, "does not end in a seal"},
-		"no digest":          {[]string{head, row0, "null", ""}, "does not end in a seal"},
-		"another digest":     {[]string{head, row0, `{"sha256":"00"}`}, "does not end in a seal with its SHA-256"},
+		"nothing":        {[]string{""}, "not a packed study"},
+		"another record": {[]string{`{"fedfast_pack":1,"record":7}`}, "of format 7, want 1 and 1; use the version"},
+		"another format": {[]string{`{"fedfast_pack":2,"record":1}`}, "a pack of format 2"},
+		"no seal":        {[]string{head, row0, ""}, "does not end in a seal"},
+		"no digest":      {[]string{head, row0, "null", ""}, "does not end in a seal"},
+		"another digest": {[]string{head, row0, `{"sha256":"00"}`}, "does not end in a seal with its SHA-256"},
+		"a short key":    {[]string{head, row0, sealOf(`,"key":"AAAA"`)}, "its signature is not one"},
+		"no key":         {[]string{head, row0, sealOf(`,"signature":"AAAA"`)}, "its signature is not one"},
+		"another key": {[]string{head, row0, sealOf(`,"key":"` + strings.Repeat("A", 43) + `=","signature":"AAAA"`)},
+			"its signature is not one"},
 		"behind the seal":    {after, "does not end in a seal"},
 		"an unknown kind":    {row("../../x", 0, 0), "a row of kind"},
 		"a worker's row":     {row("lease", 0, 0), "a row of kind lease"},

@@ -29,8 +29,9 @@ type Reader interface {
 // View is a study that is only looked at. Another process may work on it
 // meanwhile.
 type View struct {
-	dir string
-	db  *sql.DB
+	dir  string
+	db   *sql.DB
+	seal *Seal // nil of a directory
 }
 
 var (
@@ -78,12 +79,12 @@ func Look(ctx context.Context, dir string) (*View, error) {
 // Glance is Look without the checksums: for lists, which take no time for the rows.
 func Glance(ctx context.Context, dir string) (*View, error) {
 	if isFile(dir) {
-		s, _, err := Unpack(ctx, dir)
+		s, seal, err := Unpack(ctx, dir)
 		if err != nil {
 			return nil, err
 		}
 		s.timer.Stop()
-		return &View{dir, s.db}, nil
+		return &View{dir, s.db, seal}, nil
 	}
 	path := filepath.Join(dir, File)
 	if !Exists(dir) {
@@ -136,6 +137,9 @@ func (v *View) told(err error) error {
 
 // Close ends the reading.
 func (v *View) Close() error { return v.db.Close() }
+
+// Seal identifies what a pack holds; nil of a directory.
+func (v *View) Seal() *Seal { return v.seal }
 
 // checked are the ends of the chains that this process has read, by path.
 var checked struct {

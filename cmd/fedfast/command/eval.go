@@ -193,7 +193,7 @@ func modelFile(path string) (dir, file string, err error) {
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		switch {
 		case workdir.HoldsSeeds(path):
-			return "", "", usageError{fmt.Errorf("%s: contains studies of several seeds; give one of its subdirectories", path)}
+			return "", "", severalSeeds(path, "give one of its subdirectories")
 		case workdir.Holds(path):
 			return "", "", usageError{fmt.Errorf("%s: study has not finished, so it has no %s; run `fedfast study resume %s` to finish it", path, workdir.ModelFile, oneline.Path(path))}
 		}

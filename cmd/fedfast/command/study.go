@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -19,6 +21,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
@@ -155,7 +158,7 @@ func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode str
 	var err error
 	switch {
 	case workdir.HoldsSeeds(o.dir):
-		return nil, usageError{fmt.Errorf("--study %s: contains studies of several seeds; add --seeds, or run `fedfast study resume %s`", o.dir, oneline.Path(o.dir))}
+		return nil, severalSeeds("--study "+o.dir, "add --seeds, or run `fedfast study resume "+oneline.Path(o.dir)+"`")
 	case o.given(a, args):
 		if want, err = o.configure(ctx, a, args, mode); err != nil {
 			return nil, err
@@ -214,13 +217,40 @@ func (o *studyOptions) enter(ctx context.Context, a *app, want asked, mode strin
 	return s, nil
 }
 
-// wrongStudy turns an error about a directory with another study, or with files that
-// are not a study, into a usage error.
+// wrongStudy turns an error about a path with another study, with files that are not a study, or
+// with nothing, into a usage error.
 func wrongStudy(err error) error {
-	if _, ok := errors.AsType[*workdir.OtherError](err); ok {
+	if _, ok := errors.AsType[*workdir.OtherError](err); ok || errors.Is(err, fs.ErrNotExist) {
 		return usageError{err}
 	}
 	return err
+}
+
+// severalSeeds is the error of a directory with several studies where a command takes one. instead says
+// what to do.
+func severalSeeds(dir, instead string) error {
+	return usageError{fmt.Errorf("%s: contains studies of several seeds; %s", dir, instead)}
+}
+
+// openStudy opens one study, in a directory or a pack, to be read.
+func openStudy(ctx context.Context, dir string) (*view.Study, *view.Overview, error) {
+	if workdir.HoldsSeeds(dir) {
+		return nil, nil, severalSeeds(dir, "give one of them, such as "+filepath.Join(dir, "seed-0"))
+	}
+	s, o, err := view.Open(ctx, dir)
+	return s, o, wrongStudy(err)
+}
+
+// openWhole opens a study as openStudy, if it has finished and its record is whole.
+func openWhole(ctx context.Context, dir string) (*view.Study, error) {
+	s, o, err := openStudy(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Whole(ctx, o); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
 }
 
 // move changes where a recorded study of a mode finds its data, what memory it takes, and how

@@ -2,17 +2,13 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study/view"
-	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -39,13 +35,9 @@ func (a *app) diff(ctx context.Context, dirs ...string) error {
 	var studies []*view.Study
 	var all []*view.Overview
 	for _, dir := range dirs {
-		if workdir.HoldsSeeds(dir) {
-			one := filepath.Join(dir, "seed-0")
-			return usageError{fmt.Errorf("%s: contains studies of several seeds; give one of them, such as %s", dir, one)}
-		}
-		s, o, err := view.Open(ctx, dir)
+		s, o, err := openStudy(ctx, dir)
 		if err != nil {
-			return wrongPath(err)
+			return err
 		}
 		defer func() { _ = s.Close() }() // it was read only
 		studies, all = append(studies, s), append(all, o)
@@ -61,14 +53,6 @@ func (a *app) diff(ctx context.Context, dirs ...string) error {
 	}
 	if err == nil && !d.Equal() {
 		err = fmt.Errorf("%s and %s differ", dirs[0], dirs[1])
-	}
-	return err
-}
-
-// wrongPath makes wrong usage of the error about a path with nothing at it.
-func wrongPath(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return usageError{err}
 	}
 	return err
 }

@@ -1,9 +1,15 @@
 package command
 
 import (
+	"bytes"
 	"context"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -14,50 +20,104 @@ import (
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 	"github.com/fedfast/fedfast/plugins"
 )
 
+// packEnd is the end of the names of packs.
+const packEnd = ".fedfast"
+
+// packed is what study pack prints of a file.
+type packed struct {
+	File string `json:"file"`
+	store.Seal
+}
+
 // newPack packs a study into one file.
 func newPack(a *app) *cobra.Command {
-	var out string
+	var out, sign string
 	cmd := &cobra.Command{
 		Use:               "pack DIR",
 		ValidArgsFunction: completeStudy,
 		Short:             "Pack the record of a finished study into one file",
 		Long: "Pack the record of a finished study into one file of some kB: configuration, fingerprints of the data,\n" +
-			"version, decisions of the tuner, what each round measured, digests, results and errors. There are no\n" +
-			"weights and no samples in it; the paths of files in the configuration are. Anybody who has the data can\n" +
-			"train it again with fedfast verify.",
-		Example: "  fedfast study pack first --out first.fedfast",
+			"version, decisions of the tuner, what each round measured, digests, results and errors; of several seeds\n" +
+			"into one file each. There are no weights and no samples in it; the paths of files in the configuration\n" +
+			"are. Anybody who has the data can train it again with fedfast verify.",
+		Example: "  fedfast study pack first\n  fedfast study pack first --sign key.pem",
 		Args:    cobra.ExactArgs(1),
-		RunE: a.work(func(cmd *cobra.Command, args []string) error {
-			if err := writable([]output{{"--out", out}}); err != nil {
-				return usageError{err}
-			}
-			s, o, err := view.Open(cmd.Context(), args[0])
-			if err != nil {
-				return wrongPath(err)
-			}
-			defer func() { _ = s.Close() }() // it was read only
-			if err := s.Whole(cmd.Context(), o); err != nil {
-				return err
-			}
-			seal, err := s.Pack(cmd.Context(), out)
-			if err != nil {
-				return err
-			}
-			if a.json {
-				return a.printJSON(seal)
-			}
-			t := table.New(a.out)
-			t.Row("packed", oneline.Path(out))
-			t.Row("sha256", seal.SHA256)
-			return t.Flush()
-		}),
+		RunE:    a.work(func(cmd *cobra.Command, args []string) error { return a.pack(cmd.Context(), args[0], out, sign) }),
 	}
-	cmd.Flags().StringVar(&out, "out", "", "write to `FILE`")
-	_ = cmd.MarkFlagRequired("out") // it is there
+	cmd.Flags().StringVar(&out, "out", "", "write to `FILE`, with the seed in names of several (default DIR"+packEnd+")")
+	cmd.Flags().StringVar(&sign, "sign", "", "sign with the private Ed25519 key in a PEM `FILE`")
 	return cmd
+}
+
+// pack packs the studies in a directory.
+func (a *app) pack(ctx context.Context, dir, out, sign string) error {
+	var key ed25519.PrivateKey
+	if sign != "" {
+		text, err := wholefile.Read(sign)
+		if err != nil {
+			return usageError{fmt.Errorf("--sign: %w", err)}
+		}
+		if block, _ := pem.Decode(text); block != nil {
+			any, _ := x509.ParsePKCS8PrivateKey(block.Bytes) // nil where it is none
+			key, _ = any.(ed25519.PrivateKey)
+		}
+		if key == nil {
+			return usageError{fmt.Errorf("--sign %s: no private Ed25519 key in PEM; "+
+				"openssl genpkey -algorithm ed25519 -out FILE makes one", oneline.Path(sign))}
+		}
+	}
+	dirs, err := studyDirs(dir)
+	if err != nil {
+		return err
+	}
+	if out == "" {
+		whole, err := filepath.Abs(dir)
+		if err != nil {
+			return err
+		}
+		out = filepath.Base(whole) + packEnd
+	}
+	var all []packed
+	t := table.New(a.out)
+	for _, one := range dirs {
+		p := packed{File: out}
+		if one != dir {
+			end := filepath.Ext(out)
+			p.File = out[:len(out)-len(end)] + "-" + filepath.Base(one) + end
+		}
+		if err := writable([]output{{"--out", p.File}}); err != nil {
+			return usageError{err}
+		}
+		s, err := openWhole(ctx, one)
+		if err != nil {
+			return err
+		}
+		p.Seal, err = s.Pack(ctx, p.File, key)
+		if err = errors.Join(err, s.Close()); err != nil {
+			return err
+		}
+		all = append(all, p)
+		t.Row("packed", oneline.Path(p.File))
+		rowsOf(t, &p.Seal)
+	}
+	if a.json {
+		return a.printJSON(struct {
+			Packs []packed `json:"packs"`
+		}{all})
+	}
+	return t.Flush()
+}
+
+// rowsOf adds the rows of a seal.
+func rowsOf(t *table.Table, s *store.Seal) {
+	t.Row("sha256", s.SHA256)
+	if s.Key != nil {
+		t.Row("signed by", base64.StdEncoding.EncodeToString(s.Key))
+	}
 }
 
 // verifyOptions are the flags of verify.
@@ -67,6 +127,7 @@ type verifyOptions struct {
 	number int // of the trial
 	rounds uint32
 	sets   []string
+	key    []byte
 }
 
 // newVerify trains a study again and compares.
@@ -76,9 +137,9 @@ func newVerify(a *app) *cobra.Command {
 		Use:   "verify FILE",
 		Short: "Train a packed study again and compare it to the bit",
 		Long: "Train trials of a packed study, or of one in a directory, again on the data at hand, with the recorded\n" +
-			"decisions of its tuners, and compare each round and the weights with the record, to the bit. The exit\n" +
-			"status is 0 if all that was trained is equal, and 1 if not or if the data is not at hand: then the\n" +
-			"record alone is checked. Nothing is written.",
+			"decisions of its tuners, evaluate their models, and compare each round, the weights and all errors with\n" +
+			"the record, to the bit. The exit status is 0 if all that was made again is equal, and 1 if not or if the\n" +
+			"data is not at hand: then the record alone is checked. Nothing is written.",
 		Example: "  fedfast verify first.fedfast\n  fedfast verify first.fedfast --all --set data.path=/data/femnist",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
@@ -95,9 +156,10 @@ func newVerify(a *app) *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&o.trial, "trial", "winner", "train the trial of the `NUMBER`, or that of the returned model")
-	cmd.Flags().BoolVar(&o.all, "all", false, "train all trials")
-	cmd.Flags().Uint32Var(&o.rounds, "rounds", 0, "train only the first `N` rounds of a trial")
+	cmd.Flags().BoolVar(&o.all, "all", false, "train all trials, measure all models, and ask the tuner again")
+	cmd.Flags().Uint32Var(&o.rounds, "rounds", 0, "train only the first `N` rounds of a trial, and measure no model")
 	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "set `KEY=VALUE` of places of files, such as data.path (repeatable)")
+	cmd.Flags().BytesBase64Var(&o.key, "key", nil, "refuse a file that is not signed by the public `KEY`")
 	cmd.MarkFlagsMutuallyExclusive("trial", "all")
 	return cmd
 }
@@ -107,7 +169,9 @@ type verification struct {
 	// File has the digest of the pack; null of a directory.
 	File *store.Seal `json:"file"`
 	*study.Verified
-	// Trial and Round are the first that differ, Differs the values; 0 and empty if none does.
+	// What is the kind of the first row that differs, Trial and Round say which, Differs the values; empty
+	// and 0 if none does.
+	What    string      `json:"differing"`
 	Trial   int         `json:"differing_trial"`
 	Round   int         `json:"differing_round"`
 	Differs []view.Pair `json:"differs"`
@@ -115,24 +179,16 @@ type verification struct {
 
 func (o *verifyOptions) verify(ctx context.Context, a *app, path string) error {
 	r := verification{Verified: &study.Verified{}, Differs: []view.Pair{}}
-	mem, seal, err := store.Unpack(ctx, path)
-	if err != nil {
-		return wrongPath(err)
-	}
-	if err := mem.Close(); err != nil {
-		return err
-	}
-	r.File = seal
-	s, over, err := view.Open(ctx, path)
+	s, err := openWhole(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = s.Close() }() // it was read only
-	if err := s.Whole(ctx, over); err != nil {
-		return err
+	if r.File = s.Seal(); len(o.key) > 0 && (r.File == nil || !bytes.Equal(r.File.Key, o.key)) {
+		return fmt.Errorf("%s: not signed by the key of --key", oneline.Path(path))
 	}
 	options := workdir.Options{Launcher: a.launcher(false), Workers: a.workers, Log: a.newLog()}
-	if seal != nil { // a file from elsewhere starts no program
+	if r.File != nil { // a file from elsewhere starts no program
 		options.Launcher = workdir.InProcess(plugins.Builtin())
 	}
 	opened := false
@@ -142,9 +198,9 @@ func (o *verifyOptions) verify(ctx context.Context, a *app, path string) error {
 		return err
 	})
 	if differ, ok := errors.AsType[*study.DifferError](err); ok {
-		r.Trial, r.Round = differ.Trial, differ.Round
+		r.What, r.Trial, r.Round = differ.What, differ.Trial, differ.Round
 		r.Differs, _ = view.Differing(differ.Recorded, differ.Now) // both are JSON
-		err = fmt.Errorf("%s: round %d of trial %d differs", oneline.Path(path), r.Round, r.Trial)
+		err = fmt.Errorf("%s: %s differs", oneline.Path(path), r.where())
 	} else if err != nil && opened {
 		return err
 	}
@@ -154,30 +210,45 @@ func (o *verifyOptions) verify(ctx context.Context, a *app, path string) error {
 	return errors.Join(a.printVerification(&r), err)
 }
 
+// where says what differs.
+func (r *verification) where() string {
+	switch r.What {
+	case store.KindRound:
+		return fmt.Sprintf("round %d of trial %d", r.Round, r.Trial)
+	case store.KindRung, store.KindFinalist:
+		return fmt.Sprintf("the score of trial %d after round %d (%s)", r.Trial, r.Round, r.What)
+	}
+	return "what is recorded as " + r.What
+}
+
 // printVerification prints a row for each thing that was compared.
 func (a *app) printVerification(r *verification) error {
 	t := table.New(a.out)
 	t.Row("record", "consistent")
 	if r.File != nil {
-		t.Row("sha256", r.File.SHA256)
+		rowsOf(t, r.File)
 	}
-	switch {
-	case r.Round > 0:
-		t.Row("rounds", fmt.Sprintf("the first difference is in round %d of trial %d, after %s equal to the bit",
-			r.Round, r.Trial, oneline.Count(r.Rounds, "round")))
+	if r.What != "" {
+		t.Row("different", fmt.Sprintf("%s; %s before it are equal to the bit", r.where(), oneline.Count(r.Rounds, "round")))
 		for _, p := range r.Differs[:min(mostDiffering, len(r.Differs))] {
 			t.Row("", fmt.Sprintf("%s: %s | %s", p.Name, given(p.A), given(p.B)))
 		}
-	case r.Rounds > 0:
+		return t.Flush()
+	}
+	const to = "verified to the bit: "
+	if r.Rounds > 0 {
 		rest := ""
-		if r.Model && r.Rounds < r.All {
-			rest = "; --all trains all trials"
+		if r.Measured < r.Models || r.Model && r.Rounds < r.All {
+			rest = "; --all trains all trials and measures all models"
 		}
-		t.Row("rounds", fmt.Sprintf("verified to the bit: %d of %s%s", r.Rounds, oneline.Count(r.All, "round"), rest))
-		t.Row("errors", "as recorded, not measured again")
+		t.Row("rounds", fmt.Sprintf("%s%d of %s", to, r.Rounds, oneline.Count(r.All, "round")))
+		t.Row("errors", fmt.Sprintf("%sthose of %d of %s%s", to, r.Measured, oneline.Count(r.Models, "model"), rest))
+	}
+	if r.Calls > 0 {
+		t.Row("decisions", to+oneline.Count(r.Calls, "call")+" of the tuner")
 	}
 	if r.Model {
-		t.Row("model", "verified to the bit: SHA-256 "+r.SHA256)
+		t.Row("model", to+"SHA-256 "+r.SHA256)
 	}
 	return t.Flush()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -70,12 +69,9 @@ func (a *app) nextOf(ctx context.Context, dir string) (config.Source, error) {
 
 // tunedStudy reads a finished study that a flag names.
 func tunedStudy(ctx context.Context, flag, dir string) (*view.Overview, error) {
-	if workdir.HoldsSeeds(dir) {
-		return nil, usageError{fmt.Errorf("%s %s: contains studies of several seeds; give one of them", flag, dir)}
-	}
-	v, o, err := view.Open(ctx, dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usageError{fmt.Errorf("%s: %w", flag, err)}
+	v, o, err := openStudy(ctx, dir)
+	if usage, ok := errors.AsType[usageError](err); ok {
+		return nil, usageError{fmt.Errorf("%s: %w", flag, usage.error)}
 	}
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"fmt"
 	"math"
 	"slices"
@@ -65,9 +66,12 @@ func (s *Study) Close() error { return s.view.Close() }
 func (s *Study) Last(ctx context.Context) (int64, error) { return s.view.Last(ctx) }
 
 // Pack is store.View.Pack.
-func (s *Study) Pack(ctx context.Context, path string) (store.Seal, error) {
-	return s.view.Pack(ctx, path)
+func (s *Study) Pack(ctx context.Context, path string, key ed25519.PrivateKey) (store.Seal, error) {
+	return s.view.Pack(ctx, path, key)
 }
+
+// Seal is store.View.Seal.
+func (s *Study) Seal() *store.Seal { return s.view.Seal() }
 
 // Dir returns the study's directory.
 func (s *Study) Dir() string { return s.dir }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/internal/store"
 )
 
 // Load brings the trial's weights to the round that the trial has reached by its record.
@@ -86,28 +87,31 @@ func (s *Study) fork(source *fl.Trial, number int) (*fl.Trial, error) {
 	return s.Engine.Restore(snapshot)
 }
 
-// DifferError is the error of a round that was trained again and is not the recorded one.
+// DifferError is the error of a row of a record that was made again and is not the recorded one.
 type DifferError struct {
-	// Trial and Round say which, from 1. Now is the record of the training, Recorded the other one.
+	// What is its kind, such as store.KindRound, Trial and Round say which, from 1. Now is the new row,
+	// Recorded the other one, {} for none.
+	What          string
 	Trial, Round  int
 	Now, Recorded []byte
 }
 
-// Error shows both records.
+// Error shows both rows.
 func (e *DifferError) Error() string {
+	if e.What != store.KindRound {
+		return fmt.Sprintf("%s of trial %d after round %d is %s, not %s", e.What, e.Trial, e.Round, e.Now, e.Recorded)
+	}
 	return fmt.Sprintf("trial %d, round %d: repeated from its recorded plan, it measures %s instead of the recorded %s; "+
 		"the study was started by another version of fedfast, on other data or on another kind of CPU",
 		e.Trial, e.Round, e.Now, e.Recorded)
 }
 
-// Verify trains the trial again from its beginning up to a round, which must be recorded; each is
-// called after each round. Another record than that of the study is a *DifferError.
-func (t *Trial) Verify(ctx context.Context, to int, each func(*fl.Trial) error) error {
+// Verify trains the trial again from its beginning up to a round, which must be recorded. Another
+// record than that of the study is a *DifferError.
+func (t *Trial) Verify(ctx context.Context, to int) error {
 	tr, err := t.startingPoint(ctx, 0)
 	for err == nil && tr.Rounds() < to {
-		if err = cmp.Or(ctx.Err(), t.repeat(ctx, here{t.study, tr})); err == nil {
-			err = each(tr)
-		}
+		err = cmp.Or(ctx.Err(), t.repeat(ctx, here{t.study, tr}))
 	}
 	return err
 }
@@ -136,7 +140,10 @@ func (t *Trial) repeat(ctx context.Context, tr training) error {
 		if err != nil || same {
 			return err
 		}
-		return &DifferError{t.Number, round + 1, again, want}
+		return &DifferError{store.KindRound, t.Number, round + 1, again, want}
 	})
+	if err == nil {
+		t.Repeated = max(t.Repeated, round+1)
+	}
 	return err
 }

@@ -44,6 +44,7 @@ type Trial struct {
 	released bool // the tuner will not fork it any more
 	Spared   bool // its last model may be asked for after Stop, see Forgo
 	held     bool // its weights wait in memory
+	Repeated int  // rounds up to which it was trained again, equal to the record
 
 	state
 }
