@@ -38,12 +38,7 @@ type trial struct {
 
 func newSession(req tuners.OpenRequest, p plan) (tuners.Session, error) {
 	s := &session{plan: p, req: req}
-	if req.State != nil {
-		if err := record.Read("asha", req.State, &s.state); err != nil {
-			return nil, err
-		}
-	}
-	return s, s.Save(&s.state)
+	return s, s.Begin("asha", req.State, &s.state)
 }
 
 // Suggest fills the places in flight.

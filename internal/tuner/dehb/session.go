@@ -44,12 +44,8 @@ func open(req tuners.OpenRequest, p *plan) (tuners.Session, error) {
 	s := &session{plan: p, req: req, state: state{Best: -1}}
 	if req.State == nil {
 		s.state.Populations = populations(p.pass, req.Seed, len(req.Space))
-		return s, s.Save(&s.state)
 	}
-	if err := record.Read("dehb", req.State, &s.state); err != nil {
-		return nil, err
-	}
-	return s, s.Save(&s.state)
+	return s, s.Begin("dehb", req.State, &s.state)
 }
 
 // Suggest returns all trials of a rung together.

@@ -59,12 +59,7 @@ func newSession(req tuners.OpenRequest, p plan) (tuners.Session, error) {
 		return nil, fmt.Errorf("fedhyper: trial %d: initial %s must be greater than 0, not %s", req.Trial, lr, req.Params[lr])
 	}
 	s := &session{trial: req.Trial, first: first, plan: p}
-	if req.State != nil {
-		if err := record.Read("fedhyper", req.State, &s.state); err != nil {
-			return nil, err
-		}
-	}
-	return s, s.Save(&s.state)
+	return s, s.Begin("fedhyper", req.State, &s.state)
 }
 
 // session is one trial's FedHyper.

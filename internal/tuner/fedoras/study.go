@@ -48,12 +48,7 @@ func openStudy(req tuners.OpenRequest, set settings) (tuners.Session, error) {
 	s := &study{req: req, set: set, dims: req.Space.Matching(picks), state: state{Best: -1}}
 	whole := list.Made(len(s.dims), func(d int) int { return len(s.dims[d].Choices) - 1 })
 	s.start = req.Space.Sample(tuners.NewDraws(req.Seed, 0, 0, "trial params")).Merge(params(s.dims, whole))
-	if req.State != nil {
-		if err := record.Read("fedoras", req.State, &s.state); err != nil {
-			return nil, err
-		}
-	}
-	return s, s.Save(&s.state)
+	return s, s.Begin("fedoras", req.State, &s.state)
 }
 
 // Suggest trains the supernet, has generation after generation scored, and trains the

@@ -46,12 +46,7 @@ func newSession(req tuners.OpenRequest, p plan) (tuners.Session, error) {
 		return nil, err
 	}
 	s := &session{req: req, plan: p, space: space, state: state{Leader: -1}}
-	if req.State != nil {
-		if err := record.Read("fedpop", req.State, &s.state); err != nil {
-			return nil, err
-		}
-	}
-	return s, s.Save(&s.state)
+	return s, s.Begin("fedpop", req.State, &s.state)
 }
 
 // Probes names what members are compared by.

@@ -43,17 +43,15 @@ func open(req tuners.OpenRequest, set settings) (tuners.Session, error) {
 	if set.mutation == 0 {
 		s.set.mutation = 1 / float64(max(1, len(req.Space)))
 	}
-	if req.State != nil {
-		if err := record.Read("nsga2", req.State, &s.state); err != nil {
-			return nil, err
-		}
-		for _, t := range slices.Concat(s.state.Parents, s.state.Trials) {
-			if err := t.Point.Check(req.Space); err != nil {
-				return nil, fmt.Errorf("nsga2: recorded state is damaged: trial %d has %w", t.Trial, err)
-			}
+	if err := s.Begin("nsga2", req.State, &s.state); err != nil {
+		return nil, err
+	}
+	for _, t := range slices.Concat(s.state.Parents, s.state.Trials) {
+		if err := t.Point.Check(req.Space); err != nil {
+			return nil, fmt.Errorf("nsga2: recorded state is damaged: trial %d has %w", t.Trial, err)
 		}
 	}
-	return s, s.Save(&s.state)
+	return s, nil
 }
 
 // Suggest sends a generation once all of the one before have reported.

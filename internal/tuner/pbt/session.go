@@ -37,12 +37,7 @@ type member struct {
 
 func newSession(req tuners.OpenRequest, p plan) (tuners.Session, error) {
 	s := &session{req: req, plan: p}
-	if req.State != nil {
-		if err := record.Read("pbt", req.State, &s.state); err != nil {
-			return nil, err
-		}
-	}
-	return s, s.Save(&s.state)
+	return s, s.Begin("pbt", req.State, &s.state)
 }
 
 // Suggest sends the whole population on together. Between two stretches it replaces

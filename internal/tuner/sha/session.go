@@ -78,12 +78,8 @@ func Open(name string, req tuners.OpenRequest, schedule []Bracket, g Guide) (tun
 	}
 	if req.State == nil {
 		s.draft()
-		return s, s.Save(&s.state)
 	}
-	if err := record.Read(name, req.State, &s.state); err != nil {
-		return nil, err
-	}
-	return s, s.Save(&s.state)
+	return s, s.Begin(name, req.State, &s.state)
 }
 
 // draft gives the current bracket its new trials.

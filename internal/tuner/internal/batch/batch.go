@@ -18,12 +18,7 @@ func Open(name string, req tuners.OpenRequest, trials int, point func(trial int)
 		return nil, fmt.Errorf("%s: budget.trial_rounds: a trial needs at least 1 round, not %d", name, req.Budget.TrialRounds)
 	}
 	s := &session{name: name, req: req, trials: trials, point: point, state: state{Best: -1}}
-	if req.State != nil {
-		if err := record.Read(name, req.State, &s.state); err != nil {
-			return nil, err
-		}
-	}
-	return s, s.Save(&s.state)
+	return s, s.Begin(name, req.State, &s.state)
 }
 
 // Lone starts or continues the study session of the client tuner called name

@@ -89,17 +89,15 @@ func Open(name string, req tuners.OpenRequest, p Plan, m Model) (tuners.Session,
 		}
 	}
 	s.Initial = max(0, s.Initial-len(s.priors))
-	if req.State != nil {
-		if err := record.Read(name, req.State, &s.state); err != nil {
-			return nil, err
-		}
-		for i, t := range s.state.Trials {
-			if err := t.Point.Check(req.Space); err != nil {
-				return nil, fmt.Errorf("%s: recorded state is damaged: trial %d has %w", name, i, err)
-			}
+	if err := s.Begin(name, req.State, &s.state); err != nil {
+		return nil, err
+	}
+	for i, t := range s.state.Trials {
+		if err := t.Point.Check(req.Space); err != nil {
+			return nil, fmt.Errorf("%s: recorded state is damaged: trial %d has %w", name, i, err)
 		}
 	}
-	return s, s.Save(&s.state)
+	return s, nil
 }
 
 // Suggest returns the random trials together, then fills the places in flight with

@@ -95,12 +95,7 @@ type session struct {
 func Open(name string, req tuners.OpenRequest, p Plan, choose func(configs []tuners.Params, r tuners.TrialReport) (tuners.Params, error)) (tuners.Session, error) {
 	s := &session{name: name, req: req, points: p.Points(req), search: p.Search, choose: choose}
 	s.search.Votes = min(s.search.Votes, len(s.points))
-	if req.State != nil {
-		if err := record.Read(name, req.State, &s.state); err != nil {
-			return nil, err
-		}
-	}
-	return s, s.Save(&s.state)
+	return s, s.Begin(name, req.State, &s.state)
 }
 
 // Suggest has clients train by themselves, then starts the trial.

@@ -18,6 +18,16 @@ func Read(name string, recorded []byte, state any) error {
 	return nil
 }
 
+// Begin reads what the tuner of a name recorded, if it did, and keeps the state.
+func (r *Record) Begin(name string, recorded []byte, state any) error {
+	if recorded != nil {
+		if err := Read(name, recorded, state); err != nil {
+			return err
+		}
+	}
+	return r.Save(state)
+}
+
 // Save records a state, a pointer: what it points to is read now, after the calls
 // that stand before it in a return statement.
 func (r *Record) Save(state any) (err error) {
