@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/fedfast/fedfast/internal/play"
@@ -197,3 +198,105 @@ func (a asked) Report(ctx context.Context, r tuners.TrialReport) error {
 // maxAsked is how often a tuner is asked what to do before it is taken to be
 // endless.
 const maxAsked = 200_000
+
+// points is a trial tuner that is known to be right: points drawn from the space, each
+// trained for as long as a trial may be. A client tuner is played under it.
+type points struct{}
+
+// Describe says what the tuner is.
+func (points) Describe(context.Context) (tuners.Description, error) {
+	return tuners.Description{Name: "points", Version: "1.0.0", Doc: "Points drawn from the space.", Trials: true}, nil
+}
+
+// Validate finds nothing wrong.
+func (points) Validate(context.Context, tuners.ValidateRequest) ([]tuners.Problem, error) {
+	return nil, nil
+}
+
+// Open starts a search or continues one.
+func (points) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {
+	s := &pointsSession{req: req}
+	var err error
+	if req.State != nil {
+		s.next, err = strconv.Atoi(string(req.State))
+	}
+	return s, err
+}
+
+type pointsSession struct {
+	tuners.TrialsOnly
+	req  tuners.OpenRequest
+	next int
+}
+
+// Suggest starts the next point.
+func (s *pointsSession) Suggest(context.Context, int) ([]tuners.Decision, error) {
+	b := s.req.Budget
+	if s.next == b.Rounds/b.TrialRounds {
+		return []tuners.Decision{{Kind: tuners.Done, Best: -1}}, nil
+	}
+	d := tuners.Decision{
+		Kind: tuners.Start, Trial: s.next, ToRound: b.TrialRounds, Params: s.req.Space.Sample(tuners.NewDraws(s.req.Seed, s.next, 0, "points")),
+	}
+	s.next++
+	return []tuners.Decision{d}, nil
+}
+
+// Report needs nothing of a score.
+func (s *pointsSession) Report(context.Context, tuners.TrialReport) error { return nil }
+
+// State is the number of points so far.
+func (s *pointsSession) State() []byte { return []byte(strconv.Itoa(s.next)) }
+
+// session is a session that is opened again from its state when the study says so,
+// and whose calls are counted and timed.
+type session struct {
+	tuners.Session
+	study *Study
+	tuner tuners.Tuner
+	req   tuners.OpenRequest
+	out   *Outcome
+}
+
+// open opens a session.
+func (s *Study) open(ctx context.Context, t tuners.Tuner, req tuners.OpenRequest, out *Outcome) (*session, error) {
+	raw, err := t.Open(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return &session{Session: raw, study: s, tuner: t, req: req, out: out}, nil
+}
+
+// call makes one call.
+func (s *session) call(ctx context.Context, call func() error) error {
+	if s.study.Limit != nil {
+		if err := s.study.Limit(s.out.reported); err != nil {
+			return err
+		}
+	}
+	if s.study.Before != nil {
+		s.study.Before()
+	}
+	begin := time.Now()
+	if err := call(); err != nil {
+		return err
+	}
+	if s.study.Timed != nil {
+		s.study.Timed(time.Since(begin))
+	}
+	s.out.State = max(s.out.State, len(s.State()))
+	if !s.study.Reopen {
+		return nil
+	}
+	req := s.req
+	req.State = append([]byte{}, s.State()...)
+	if err := s.Close(ctx); err != nil {
+		return err
+	}
+	raw, err := s.tuner.Open(ctx, req)
+	if err != nil {
+		return fmt.Errorf("reopened from its state: %w", err)
+	}
+	s.Session = raw
+	return nil
+}

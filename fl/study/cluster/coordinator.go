@@ -11,7 +11,9 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
+	"github.com/fedfast/fedfast/kernels"
 )
 
 // Coordinator distributes the trials of a study to the workers that join. It is the
@@ -144,4 +146,147 @@ func (c *Coordinator) dismiss() {
 			return
 		}
 	}
+}
+
+// Options configure a coordinator. None of them affects a result.
+type Options struct {
+	// Version is the version of this program. Workers of another version are refused.
+	Version string
+	// Credentials is the path of a credentials file for an external NATS server.
+	// Empty means none.
+	Credentials string
+	// CA is the path of the CA certificate of an external server. Empty means the
+	// system's certificate authorities.
+	CA string
+	// Notice receives progress messages, from several goroutines. Nil disables them.
+	Notice func(line string)
+	// Rounds decides whether workers share rounds. Empty means RoundsAuto.
+	Rounds Rounds
+	// Audit is the share of the rounds, and of the parts of shared ones, that are trained
+	// twice and compared, from 0 to 1: on another worker, or by the coordinator where none
+	// is idle. A secret of the coordinator draws which.
+	Audit float64
+
+	secret string // of audits, for tests; empty draws one
+	// Heartbeat is the interval of the workers' heartbeats (0: 2 s). A worker that
+	// sends none for Silence (0: 30 s) is lost; one whose connection is closed is
+	// lost after two missing heartbeats.
+	Heartbeat, Silence time.Duration
+	// Late is the minimum duration of a round (0: 10 s) before an idle worker trains
+	// it too. The round must also take much longer than the others did.
+	Late time.Duration
+}
+
+func (o *Options) fill() {
+	o.Rounds, o.Heartbeat = cmp.Or(o.Rounds, RoundsAuto), cmp.Or(o.Heartbeat, 2*time.Second)
+	o.Silence, o.Late = cmp.Or(o.Silence, 30*time.Second), cmp.Or(o.Late, 10*time.Second)
+	if o.Notice == nil {
+		o.Notice = func(string) {}
+	}
+}
+
+// watch finds workers that are lost.
+func (c *Coordinator) watch() {
+	here, known := c.broker.Connected()
+	p := c.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c.hub == nil {
+		p.alone.look(p.here() == 0 && len(p.waiting) > 0, p.joined, c.options.Notice, c.broker.Path)
+	}
+	for _, s := range p.handles {
+		if here[s.inbox] || !known { // then only heartbeats show it
+			s.connected = time.Now()
+		}
+		switch {
+		case !known && !c.broker.Conn.IsConnected(): // nobody can be heard
+			s.seen = time.Now()
+		case s.out:
+		case time.Since(s.seen) > c.options.Silence:
+			c.lose(s, fmt.Sprintf("no heartbeat for %v", c.options.Silence))
+		case time.Since(s.connected) > 2*c.options.Heartbeat && time.Since(s.seen) > 2*c.options.Heartbeat:
+			c.lose(s, "connection closed")
+		}
+	}
+}
+
+// lose gives up a worker.
+func (c *Coordinator) lose(s *workerHandle, why string) {
+	at := ""
+	switch {
+	case s.lease != 0 && s.share != nil:
+		at = fmt.Sprintf(" with %s, which another worker takes over", s.share)
+	case s.lease != 0:
+		at = fmt.Sprintf(" with trial %d after round %d, which another worker takes over", s.trial, s.rounds)
+	}
+	if !c.broker.Outage(s.era, nil) { // else it may have given up waiting for the server
+		c.pool.fail(c.ledger.loses(s))
+	}
+	c.remove(s, result.WorkerLost)
+	c.options.Notice(fmt.Sprintf("%s lost%s: %s; %s", s.name, at, why, c.pool.inWords()))
+}
+
+// remove removes a worker. Its handle stays, so that a late report is still compared.
+func (c *Coordinator) remove(s *workerHandle, state string) {
+	s.out, s.lease, s.share = true, 0, nil
+	close(s.gone)
+	if s.pending != nil { // it is alive and waits for an order that will not come
+		s.answer(wire.Order{Order: wire.OrderAgain})
+	}
+	c.journal.worker(result.WorkerRecord{Worker: s.name, State: state})
+}
+
+// terms are what workers must agree to so that their results have the study's bits, and
+// what they are told of the study.
+type terms struct {
+	version string
+	level   string // of the CPU
+	config  string // the study file
+	plain   bool   // see study.Setup.Unscored
+	facts   study.Facts
+	most    int64 // maximum size of a blob in bytes
+}
+
+func newTerms(ctx context.Context, s *study.Setup, version string) (terms, error) {
+	t := terms{version: version, level: kernels.Current().String(), plain: s.Unscored}
+	text, err := config.Encode(&s.Config)
+	if err != nil {
+		return t, err
+	}
+	t.config = string(text)
+	w, err := study.NewWorker(*s)
+	if err != nil {
+		return t, err
+	}
+	defer w.Close()
+	t.most = w.MostBytes()
+	t.facts, err = w.Facts(ctx)
+	return t, err
+}
+
+// refuse returns why a worker may not join, empty if it may.
+func (t *terms) refuse(h *wire.Hello) string {
+	generic := func(level string) bool { return level == "generic" }
+	switch {
+	case h.Protocol != wire.Protocol:
+		return fmt.Sprintf("protocol version %d, the coordinator has %d; run the coordinator's version of fedfast",
+			h.Protocol, wire.Protocol)
+	case h.Version != t.version:
+		return fmt.Sprintf("version %s of fedfast, the coordinator has %s; run the coordinator's version", h.Version,
+			t.version)
+	case generic(h.Level) != generic(t.level):
+		return fmt.Sprintf("CPU level %s, the coordinator has %s, which gives other bits; set the same level with --cpu",
+			h.Level, t.level)
+	case h.Facts == nil:
+		return ""
+	case h.Facts.Data != t.facts.Data:
+		return fmt.Sprintf("data %s, the study has %s; set --data to the study's data", h.Facts.Data, t.facts.Data)
+	case h.Facts.Layout != t.facts.Layout:
+		return "the model's memory layout differs from the study's; run the coordinator's version of fedfast"
+	case h.Facts.Golden != t.facts.Golden:
+		return fmt.Sprintf("its first rounds give other bits than the study's (%.12s, want %.12s); "+
+			"this CPU (%s, level %s) or this build of fedfast cannot be used for the study",
+			h.Facts.Golden, t.facts.Golden, h.CPU, h.Level)
+	}
+	return ""
 }
