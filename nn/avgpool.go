@@ -128,9 +128,7 @@ func (b *boundAvgPool) FLOPs() int64 { return 0 }
 func (b *boundAvgPool) NewState(e *Env) State {
 	s := &avgPoolState{b: b, y: e.Output(), runs: runs(b.cols)}
 	s.rows, s.single = s.together()
-	if e.NeedDX {
-		e.nearGradient(&s.dx)
-	}
+	e.nearGradient(&s.dx)
 	return s
 }
 

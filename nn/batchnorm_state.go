@@ -48,9 +48,7 @@ func (b *boundBatchNorm) NewState(e *Env) State {
 			s.ones[i] = 1
 		}
 	}
-	if e.NeedDX {
-		e.nearGradient(&s.dx)
-	}
+	e.nearGradient(&s.dx)
 	if b.raw {
 		s.padded = newAct(e.Arena, b.in, e.Samples, Border{}, 0, e.Tangents)
 	}

@@ -72,9 +72,7 @@ func (b *boundChannels) FLOPs() int64 { return 0 }
 
 func (b *boundChannels) NewState(e *Env) State {
 	s := &channelsState{b: b, y: e.Output()}
-	if e.NeedDX {
-		s.dx = e.Gradient()
-	}
+	s.dx = e.Gradient()
 	return s
 }
 

@@ -37,9 +37,7 @@ func (b *boundConv) NewState(e *Env) State {
 	}
 	s.flats = newFlats(b, e)
 	s.padded = newAct(e.Arena, b.in, 1, b.border(), 1, false)
-	if e.NeedDX {
-		e.nearGradient(&s.dx)
-	}
+	e.nearGradient(&s.dx)
 	s.sparse = newSparseState(b, e)
 	if e.NeedDX && !b.pooled {
 		if !b.fast.useInput {

@@ -45,9 +45,7 @@ type partState struct {
 
 func (b *boundGraph) NewState(e *Env) State {
 	s := &graphState{b: b, at: e.Offset, index: e.Index, parts: make([]partState, len(b.parts)), used: make([]bool, len(b.parts))}
-	if e.NeedDX {
-		s.dx = e.Gradient()
-	}
+	s.dx = e.Gradient()
 	only, free := b.onlyReaders(), passing{map[Flow][]Act{}, map[Flow][]*sharedMemory{}}
 	for i, p := range b.parts {
 		ps, reader := &s.parts[i], only[i]

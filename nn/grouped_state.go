@@ -20,9 +20,7 @@ type groupState struct {
 
 func (b *boundGrouped) NewState(e *Env) State {
 	s := &groupedState{b: b, y: e.Output(), parts: make([]groupState, b.l.Groups)}
-	if e.NeedDX {
-		s.dx = e.Gradient()
-	}
+	s.dx = e.Gradient()
 	n := e.Samples * b.d * b.d
 	for g := range s.parts {
 		part := *e

@@ -49,9 +49,7 @@ func (b *boundGroupNorm) NewState(e *Env) State {
 			s.ones[i] = 1
 		}
 	}
-	if e.NeedDX {
-		e.nearGradient(&s.dx)
-	}
+	e.nearGradient(&s.dx)
 	if e.Tangents {
 		s.tangents = newGroupNormTangents(b, e)
 	}

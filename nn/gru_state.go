@@ -33,9 +33,7 @@ func (b *boundGRU) NewState(e *Env) State {
 		h: e.Arena.Alloc(rows * hp), dh: e.Arena.Alloc(rows * hp),
 		dz: e.Arena.Alloc(hp), dn: e.Arena.Alloc(hp), dr: e.Arena.Alloc(hp), keep: e.Arena.Alloc(hp),
 	}
-	if e.NeedDX {
-		s.dx = e.Gradient()
-	}
+	s.dx = e.Gradient()
 	if b.l.bf16 {
 		s.bf16 = newRecurrentBF16(e, rows, b.in.C, b.in.Ld(), b.l.Hidden, 3, e.NeedDX)
 		s.bf16.recur = e.Arena.Alloc(rows * 3 * hp / 2)

@@ -38,9 +38,7 @@ func (b *boundImage) FLOPs() int64 { return 0 }
 
 func (b *boundImage) NewState(e *Env) State {
 	s := &imageState{in: b.in, y: e.Output()}
-	if e.NeedDX {
-		s.dx = e.Gradient()
-	}
+	s.dx = e.Gradient()
 	return s
 }
 

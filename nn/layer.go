@@ -186,8 +186,11 @@ func (f folds) of(r *Run) int {
 }
 
 // Gradient allocates the gradient of the layer's input, with the border that the
-// layer before wished for.
+// layer before wished for; it has no data without NeedDX.
 func (e *Env) Gradient() Act {
+	if !e.NeedDX {
+		return Act{}
+	}
 	return newAct(e.Arena, e.in, e.Samples, e.gradBorder, e.shareGrad, e.Tangents)
 }
 

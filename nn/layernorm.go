@@ -146,9 +146,7 @@ func (b *boundRowNorm) NewState(e *Env) State {
 	if !b.center {
 		s.none, s.lost = e.Arena.Alloc(ld)[:b.in.C], e.Arena.Alloc(ld)[:b.in.C]
 	}
-	if e.NeedDX {
-		s.dx = e.Gradient()
-	}
+	s.dx = e.Gradient()
 	if e.Tangents {
 		s.tangents = newRowNormTangents(rows, b.in.C)
 	}

@@ -83,9 +83,7 @@ func (b *boundLRN) NewState(e *Env) State {
 		Pixels: b.in.W, C: b.in.Ld(), Radius: b.l.Radius, Bias: float32(b.l.Bias), Alpha: float32(b.l.Alpha), Quarters: b.quarters,
 		Space: e.Arena.Alloc(kernels.LRNSpace(b.in.W, b.in.Ld(), b.l.Radius)),
 	}
-	if e.NeedDX {
-		s.dx = e.Gradient()
-	}
+	s.dx = e.Gradient()
 	if e.Tangents {
 		s.tangents = newLRNTangents(b)
 	}

@@ -39,9 +39,7 @@ func (b *boundLSTM) NewState(e *Env) State {
 		dc:  e.Arena.Alloc(e.Samples * hp),
 		out: e.Output(),
 	}
-	if e.NeedDX {
-		s.dx = e.Gradient()
-	}
+	s.dx = e.Gradient()
 	at := e.Offset
 	next := func(rows int) int {
 		at += rows * 4 * hp

@@ -76,7 +76,7 @@ func (s *scratch) allocate(arena *tensor.Arena) {
 // nearGradient makes a what Gradient returns, in memory that other layers use too where it
 // need not last. Backward must write all floats of each pixel.
 func (e *Env) nearGradient(a *Act) {
-	if e.shareGrad == 0 && !e.gives || e.Tangents || e.turn == nil {
+	if !e.NeedDX || e.shareGrad == 0 && !e.gives || e.Tangents || e.turn == nil {
 		*a = e.Gradient()
 		return
 	}

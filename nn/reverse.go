@@ -42,9 +42,7 @@ func (b *boundReverse) FLOPs() int64 { return 0 }
 
 func (b *boundReverse) NewState(e *Env) State {
 	s := &reverseState{in: b.in, y: e.Output()}
-	if e.NeedDX {
-		s.dx = e.Gradient()
-	}
+	s.dx = e.Gradient()
 	return s
 }
 

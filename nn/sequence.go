@@ -110,9 +110,7 @@ func fillNormal(t []float32, deviation float64, s *kernels.Stream) {
 
 func (b *boundSequence) NewState(e *Env) State {
 	s := &sequenceState{b: b, token: e.Offset, y: e.Output()}
-	if e.NeedDX {
-		s.dx = e.Gradient()
-	}
+	s.dx = e.Gradient()
 	return s
 }
 
@@ -382,9 +380,7 @@ func (b *boundSteps) FLOPs() int64 { return 0 }
 
 func (b *boundSteps) NewState(e *Env) State {
 	s := &stepsState{b: b, taken: make([]bool, b.in.Seq), y: e.Output()}
-	if e.NeedDX {
-		s.dx = e.Gradient()
-	}
+	s.dx = e.Gradient()
 	return s
 }
 

@@ -149,9 +149,7 @@ func (b *boundSqueeze) NewState(e *Env) State {
 	s.zero = e.Arena.Alloc(ld)
 	s.lanes = e.Arena.Alloc(max(b.down.LaneSize(e.Samples), b.up.LaneSize(e.Samples)))
 	s.norm = kernels.ImageNorm{H: b.in.H, W: b.in.W, C: ld, Sum: make([]float64, ld), Inner: make([]float64, ld)}
-	if e.NeedDX {
-		e.nearGradient(&s.dx)
-	}
+	e.nearGradient(&s.dx)
 	if e.Tangents {
 		s.tangents = newSqueezeTangents(b, e)
 	}
