@@ -255,3 +255,30 @@ type onRound struct{ f func(Progress) }
 func (o *onRound) Event(Event)         {}
 func (o *onRound) Progress(p Progress) { o.f(p) }
 func (o *onRound) Evaluated(Evaluated) {}
+
+// TestReferenceIsStopped ends the trial of the file's own values, or the study during it, also when
+// the process ends there and the study is resumed.
+func TestReferenceIsStopped(t *testing.T) {
+	for name, tt := range map[string]struct {
+		trials []moment
+		study  moment
+	}{"trial": {[]moment{{3, 2}}, moment{}}, "study": {nil, moment{3, 2}}} {
+		study := func() Setup { return referenceStudy(t, 1e-4, 0.3, 1e-3) }
+		r, want, err := stopped(t, study(), filepath.Join(t.TempDir(), "whole"), tt.trials, tt.study, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Reference.Trial; got.Rounds != 2 || got.Stopped == "" || r.Reference.Gain != nil || r.Best.Number == 3 || r.Stopped != (name == "study") {
+			t.Errorf("%s: stopped %t; the reference is %+v", name, r.Stopped, r.Reference)
+		}
+		dir := filepath.Join(t.TempDir(), "study")
+		if _, _, err := stopped(t, study(), dir, tt.trials, tt.study, r.Rounds+2); !errors.Is(err, context.Canceled) {
+			t.Fatalf("%s: interrupted: %v", name, err)
+		}
+		_, got, err := stopped(t, study(), dir, tt.trials, tt.study, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.equal(t, want, name)
+	}
+}

@@ -97,9 +97,11 @@ type Progress struct {
 	Dropped int
 	// Fleet is the trial's simulated time and lost work so far, nil without a fleet.
 	Fleet *result.Simulated
-	// TestError is the trial's newest one, nil before the first measurement; Measure
-	// describes what it is, as Errors.Measure, and Target whose, as in Config.Measures.
+	// TestError is the trial's newest one, nil before the first measurement, of its round TestRound;
+	// 0 for the present one. Measure describes what it is, as Errors.Measure, and Target whose, as
+	// in Config.Measures.
 	TestError *float64
+	TestRound int
 	Measure   string
 	Target    string
 	// Epsilon is an upper bound of what the rounds of all trials have cost in privacy, nil

@@ -92,6 +92,9 @@ func (d *driver) roundDone(t *entrant, to int, r *record.Round, score float64) {
 	}
 	if n := len(t.curve); n > 0 {
 		p.TestError = &t.curve[n-1].TestError
+		if at := t.curve[n-1].Round; at < t.Rounds() {
+			p.TestRound = at
+		}
 	}
 	d.mu.Lock()
 	if !t.Reference {

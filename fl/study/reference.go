@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"math"
 
@@ -21,8 +22,9 @@ func (d *driver) suggested() []*entrant {
 // tuner, as long as the longest trial: a trial after all others, of which the tuner does not know.
 // A trial that trained with these values takes its place.
 func (d *driver) trainReference(ctx context.Context) error {
-	c, h := &d.setup.Config, &d.study.Hyper
-	if !c.Compares() || c.Eval.RecordEvery > 0 || d.setup.Control.over() || len(d.setup.Model.Choices()) > 0 {
+	c, h, control := &d.setup.Config, &d.study.Hyper, d.setup.Control
+	halted := control.over() && d.past.Trial(len(d.trials)) == nil // before this trial
+	if !c.Compares() || c.Eval.RecordEvery > 0 || halted || len(d.setup.Model.Choices()) > 0 {
 		return nil
 	}
 	params := d.space.Active(c.Own(d.space))
@@ -53,11 +55,10 @@ func (d *driver) trainReference(ctx context.Context) error {
 	}
 	t.lane = (&lanes{to: d.setup.Observer}).open()
 	defer t.lane.end()
-	if err := t.segment(ctx, longest, func(int) {}, t.lane.event); err != nil {
-		return err
-	}
+	control.open(d)
+	err = t.segment(ctx, longest, func(int) {}, t.lane.event)
 	d.reference = t
-	return nil
+	return cmp.Or(err, control.close([]*entrant{t}))
 }
 
 // eligible reports whether the reference may be returned.

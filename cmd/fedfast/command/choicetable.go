@@ -17,7 +17,7 @@ import (
 // errors of it and of those that it was not.
 func (a *app) printChoice(c *config.Config, r *result.Result) error {
 	if len(r.Trial(r.Best.Number).Curve) > 0 {
-		fmt.Fprintf(a.out, "\n%s of trial %d\n", strings.TrimPrefix(config.Models(c.Measures(config.ModeTune)), "the "), r.Best.Number)
+		fmt.Fprintf(a.out, "\n%s of %s\n", strings.TrimPrefix(config.Models(c.Measures(config.ModeTune)), "the "), r.Named(r.Best.Number))
 		if err := (learned{Ending: view.OfTune(r), target: c.Measures(config.ModeTune)}).print(a.out); err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (a *app) printChoice(c *config.Config, r *result.Result) error {
 // modelsOf returns the models of a result, one that has several names once.
 func modelsOf(r *result.Result) []view.Model {
 	models := []view.Model{{Name: "winner", Errors: r.Best.Errors}}
-	places := []string{placeOf(&r.Best)}
+	places := []string{placeOf(r, &r.Best)}
 	for _, m := range []struct {
 		name string
 		*result.Chosen
@@ -53,11 +53,11 @@ func modelsOf(r *result.Result) []view.Model {
 		if m.Chosen == nil {
 			continue
 		}
-		if at := slices.Index(places, placeOf(m.Chosen)); at >= 0 {
+		if at := slices.Index(places, placeOf(r, m.Chosen)); at >= 0 {
 			models[at].Name += ", " + m.name
 			continue
 		}
-		models, places = append(models, view.Model{Name: m.name, Errors: m.Errors}), append(places, placeOf(m.Chosen))
+		models, places = append(models, view.Model{Name: m.name, Errors: m.Errors}), append(places, placeOf(r, m.Chosen))
 	}
 	for i := range models {
 		models[i].Name += " " + places[i]
@@ -66,7 +66,9 @@ func modelsOf(r *result.Result) []view.Model {
 }
 
 // placeOf says where in the study a model was.
-func placeOf(m *result.Chosen) string { return fmt.Sprintf("(trial %d, round %d)", m.Number, m.Round) }
+func placeOf(r *result.Result, m *result.Chosen) string {
+	return fmt.Sprintf("(%s, round %d)", r.Named(m.Number), m.Round)
+}
 
 // modelFiles names the files of a study's models.
 func modelFiles(r *result.Result) string {

@@ -88,10 +88,11 @@ type bestSoFar struct {
 func (a *app) listStudies(ctx context.Context, root string) error {
 	entries := []studyEntry{}
 	dirs, unread, err := view.Below(ctx, root)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && root == workdir.Home: // the first study makes it
+	case errors.Is(err, fs.ErrNotExist):
 		return usageError{fmt.Errorf("%s: directory not found; list another one with: fedfast study list DIR", root)}
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	for _, dir := range dirs {
@@ -112,7 +113,7 @@ func (a *app) listStudies(ctx context.Context, root string) error {
 		return a.printJSON(entries)
 	}
 	if len(entries) == 0 {
-		fmt.Fprintf(a.out, "no studies in %s; to look elsewhere: fedfast study list DIR\n", root)
+		fmt.Fprintf(a.out, "no studies in %s; begin one with: fedfast tune; to look elsewhere: fedfast study list DIR\n", root)
 		return nil
 	}
 	return a.printStudies(grouped(entries, root))

@@ -98,7 +98,12 @@ func openKey(key string) (open, name string) {
 
 // isPrefix reports whether keys begin with key and a dot.
 func isPrefix(key string) bool {
-	return slices.ContainsFunc(Keys(), func(k string) bool { return strings.HasPrefix(k, key+".") })
+	for k := range schema {
+		if len(k) > len(key) && k[len(key)] == '.' && k[:len(key)] == key {
+			return true
+		}
+	}
+	return slices.ContainsFunc(openKeys, func(o string) bool { return strings.HasPrefix(o+".", key+".") })
 }
 
 // unknownKeyError is the error of an unknown key. It computes the suggestion only when

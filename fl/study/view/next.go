@@ -99,6 +99,10 @@ func (a *advice) tuned() {
 	if a.space, err = tuners.ParseSpace(a.config.Space); err != nil {
 		return // it was loaded with this space
 	}
+	if b := a.config.Budget; len(a.result.Trials) == 1 && a.config.Tuner.Name == "halving" && b.InRounds() {
+		a.set("budget.rounds paid for one trial, so that nothing was compared: give the tuner more rounds",
+			"budget.rounds="+strconv.Itoa(leastLearned*b.Rounds))
+	}
 	a.wider()
 	a.narrower()
 	best := &a.result.Best

@@ -61,7 +61,10 @@ func TestPlan(t *testing.T) {
 	playtest.Rejects(t, halving.Tuner, request, "budget.trial_rounds", "at least 1 round")
 	playtest.Rejects(t, halving.Tuner, tuners.ValidateRequest{
 		Space: space, Budget: tuners.Budget{Rounds: 99, TrialRounds: 9}, Options: tuners.Params{"first_rung": tuners.Num(0)},
-	}, "options.first_rung", "from 1 to")
+	}, "options.first_rung", "from 1 to 9")
+	playtest.Rejects(t, halving.Tuner, tuners.ValidateRequest{
+		Space: space, Budget: tuners.Budget{Rounds: 99, TrialRounds: 9}, Options: tuners.Params{"first_rung": tuners.Num(10)},
+	}, "options.first_rung", "from 1 to 9")
 }
 
 // TestDecisions: nine trials with rungs of 1, 3 and 9 rounds, one of which fails.

@@ -273,7 +273,11 @@ func testError(p study.Progress) string {
 		return ""
 	}
 	name, _ := result.MeasureName(p.Measure)
-	return joinedBy(" ", p.Target, "test", name, result.ErrorText(p.Measure, *p.TestError))
+	text := joinedBy(" ", p.Target, "test", name, result.ErrorText(p.Measure, *p.TestError))
+	if p.TestRound > 0 {
+		text += fmt.Sprintf(" (round %d)", p.TestRound)
+	}
+	return text
 }
 
 // epsilon tells what the rounds have cost in privacy.
