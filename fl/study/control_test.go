@@ -268,17 +268,19 @@ func TestReferenceIsStopped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.Reference.Trial; got.Rounds != 2 || got.Stopped == "" || r.Reference.Gain != nil || r.Best.Number == 3 || r.Stopped != (name == "study") {
+		got := r.Reference.Trial
+		if got.Rounds != 2 || got.Stopped == "" || r.Reference.Gain != nil || r.Best.Number == 3 ||
+			r.Stopped != (name == "study") {
 			t.Errorf("%s: stopped %t; the reference is %+v", name, r.Stopped, r.Reference)
 		}
 		dir := filepath.Join(t.TempDir(), "study")
 		if _, _, err := stopped(t, study(), dir, tt.trials, tt.study, r.Rounds+2); !errors.Is(err, context.Canceled) {
 			t.Fatalf("%s: interrupted: %v", name, err)
 		}
-		_, got, err := stopped(t, study(), dir, tt.trials, tt.study, 0)
+		_, again, err := stopped(t, study(), dir, tt.trials, tt.study, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got.equal(t, want, name)
+		again.equal(t, want, name)
 	}
 }

@@ -17,7 +17,8 @@ import (
 // errors of it and of those that it was not.
 func (a *app) printChoice(c *config.Config, r *result.Result) error {
 	if len(r.Trial(r.Best.Number).Curve) > 0 {
-		fmt.Fprintf(a.out, "\n%s of %s\n", strings.TrimPrefix(config.Models(c.Measures(config.ModeTune)), "the "), r.Named(r.Best.Number))
+		models := strings.TrimPrefix(config.Models(c.Measures(config.ModeTune)), "the ")
+		fmt.Fprintf(a.out, "\n%s of %s\n", models, r.Named(r.Best.Number))
 		if err := (learned{Ending: view.OfTune(r), target: c.Measures(config.ModeTune)}).print(a.out); err != nil {
 			return err
 		}

@@ -95,7 +95,7 @@ func (a *app) showSeeds(ctx context.Context, dir string, each bool) error {
 	ends, warnings := finished.Notes()
 	if a.json {
 		shown.Summary, shown.Answer, shown.Warnings = summaryOf(lines), []string{}, append([]string{}, warnings...)
-		if means := finished.Means(testTargets...); means != "" {
+		if means := finished.Means(view.Targets...); means != "" {
 			shown.Answer = append(shown.Answer, view.Sentence(means))
 		}
 		shown.Answer = append(shown.Answer, finished.Ended()...)

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/dashboard"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study/config"
@@ -19,7 +19,6 @@ import (
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
-	"github.com/fedfast/fedfast/tuners"
 )
 
 // studyEntry is a line of `study list --json`.
@@ -51,27 +50,6 @@ type studyEntry struct {
 	Problem       string `json:"problem,omitempty"`
 	scale         result.Scale
 	about         *view.Overview // nil with a Problem
-	seeds         int            // that grouped has put into this entry
-	warned        bool           // there is something wrong with the returned model
-	cells         []string       // test errors by testTargets as people read them
-	began         time.Time
-}
-
-// testTargets are the targets of the columns with test errors.
-var testTargets = []string{tuners.TargetGlobal, tuners.TargetPersonalized}
-
-// meanTests writes the mean test errors of seeds of a study, or that of one study, by testTargets.
-func meanTests(seeds ...studyEntry) (cells []string) {
-	var all view.Seeds
-	for _, e := range seeds {
-		if e.about != nil {
-			all = append(all, e.about)
-		}
-	}
-	for _, target := range testTargets {
-		cells = append(cells, cmp.Or(strings.ReplaceAll(plain(all.Mean(view.TestOf(target))), " +- ", "+-"), "-"))
-	}
-	return cells
 }
 
 // bestSoFar is a result.Standing.
@@ -95,28 +73,27 @@ func (a *app) listStudies(ctx context.Context, root string) error {
 	case err != nil:
 		return err
 	}
-	for _, dir := range dirs {
-		e := entryOf(ctx, dir, view.Patience)
-		if o := e.about; o != nil { // all studies' trials may be more than memory holds
-			e.warned = len(o.Verdict()) > 0
-			o.Trials, o.Finalists, o.Text = nil, nil, ""
-			if o.Tune != nil {
-				o.Tune = &result.Result{Errors: o.Tune.Errors}
-			}
-		}
-		entries = append(entries, e)
-	}
 	if unread > 0 {
 		a.notice(fmt.Sprintf("%s below %s cannot be read and may contain studies", oneline.Count(unread, "folder"), root))
 	}
 	if a.json {
+		for _, dir := range dirs {
+			e := entryOf(ctx, dir, view.Patience)
+			e.about = nil // all studies' trials may be more than memory holds
+			entries = append(entries, e)
+		}
 		return a.printJSON(entries)
 	}
-	if len(entries) == 0 {
-		fmt.Fprintf(a.out, "no studies in %s; begin one with: fedfast tune; to look elsewhere: fedfast study list DIR\n", root)
+	if len(dirs) == 0 {
+		fmt.Fprintf(a.out, "no studies in %s; begin one with: fedfast tune; list others with: fedfast study list DIR\n",
+			root)
 		return nil
 	}
-	return a.printStudies(grouped(entries, root))
+	all, err := dashboard.List(ctx, root)
+	if err != nil {
+		return err
+	}
+	return a.printStudies(root, all.Studies)
 }
 
 // unreadable is the state in a list of a study with a Problem.
@@ -124,7 +101,7 @@ const unreadable = "unreadable"
 
 // printStudies prints rows of seven columns that fit the terminal: without the columns that tell
 // least if need be, and with the ends of paths that are longer than what is left.
-func (a *app) printStudies(entries []studyEntry) error {
+func (a *app) printStudies(root string, entries []dashboard.Entry) error {
 	rows := [][]string{{"study", "state", "trials", "rounds", "global test", "personalized", "age"}}
 	colors, warned, problem := []screen.Color{screen.Plain}, false, false
 	for _, e := range entries {
@@ -132,15 +109,19 @@ func (a *app) printStudies(entries []studyEntry) error {
 		switch {
 		case e.Problem != "":
 			state, color, problem = unreadable, screen.Red, true
-		case e.warned:
+		case e.Verdict != nil:
 			state, color, warned = state+"*", screen.Yellow, true
 		case e.State == view.Interrupted:
 			color = screen.Yellow
 		}
-		if e.seeds > 0 {
-			trials = oneline.Count(e.seeds, "seed")
+		if e.Seeds != nil {
+			trials = oneline.Count(len(e.Seeds), "seed")
 		}
-		rows = append(rows, []string{e.Dir, state, trials, oneline.Digits(e.Rounds), e.cells[0], e.cells[1], age(e.began)})
+		row := []string{filepath.Join(root, filepath.FromSlash(e.Dir)), state, trials, oneline.Digits(e.Rounds)}
+		for _, target := range view.Targets {
+			row = append(row, cmp.Or(strings.ReplaceAll(plain(e.Tests[target].Text), " +- ", "+-"), "-"))
+		}
+		rows = append(rows, append(row, age(e.Started)))
 		colors = append(colors, color)
 	}
 	if err := table.List(a.out, rows, colors, 3, 2, 6, 5); err != nil {
@@ -157,11 +138,12 @@ func (a *app) printStudies(entries []studyEntry) error {
 }
 
 // age says how long ago a study began.
-func age(began time.Time) string {
-	d := time.Since(began)
-	switch {
-	case began.IsZero():
+func age(began *time.Time) string {
+	if began == nil {
 		return "-"
+	}
+	d := time.Since(*began)
+	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%d s", max(0, d/time.Second))
 	case d < time.Hour:
@@ -170,39 +152,6 @@ func age(began time.Time) string {
 		return fmt.Sprintf("%d h", d/time.Hour)
 	}
 	return oneline.Digits(int(d/time.Hour/24)) + " d"
-}
-
-// grouped makes one entry of the studies below root that --seeds began together, with the
-// mean of their test errors; the newest come first.
-func grouped(entries []studyEntry, root string) (rows []studyEntry) {
-	seeds := map[string][]studyEntry{}
-	for _, e := range entries {
-		if dir := filepath.Dir(e.Dir); e.Problem == "" && dir != filepath.Clean(root) && workdir.HoldsSeeds(dir) {
-			seeds[dir] = append(seeds[dir], e)
-		} else {
-			e.cells = meanTests(e)
-			rows = append(rows, e)
-		}
-	}
-	order := []view.State{view.Completed, view.Interrupted, view.Running}
-	for dir, all := range seeds {
-		g := all[0]
-		g.Dir, g.seeds, g.Rounds, g.cells = dir, len(all), 0, meanTests(all...)
-		for _, e := range all {
-			g.Rounds, g.warned = g.Rounds+e.Rounds, g.warned || e.warned
-			if e.began.Before(g.began) {
-				g.began = e.began
-			}
-			if slices.Index(order, e.State) > slices.Index(order, g.State) {
-				g.State = e.State
-			}
-		}
-		rows = append(rows, g)
-	}
-	slices.SortFunc(rows, func(a, b studyEntry) int {
-		return cmp.Or(b.began.Compare(a.began), cmp.Compare(a.Dir, b.Dir))
-	})
-	return rows
 }
 
 // stateText writes the state, with what a running study does and who works on it.
@@ -252,10 +201,10 @@ func summed(ctx context.Context, path string, within time.Duration) (studyEntry,
 		e.PID = o.PID
 	}
 	if !o.Started.IsZero() {
-		e.began, e.Started = o.Started, o.Started.UTC().Format(time.RFC3339)
+		e.Started = o.Started.UTC().Format(time.RFC3339)
 	}
 	e.about = o
-	for _, target := range testTargets {
+	for _, target := range view.Targets {
 		if test, _ := o.Test(target); test != nil && (e.TestError == nil || target == o.Judged()) {
 			e.TestError, e.TestTarget = new(*test), target // not a part of the result, which it would keep
 		}

@@ -101,6 +101,12 @@ func TestNext(t *testing.T) {
 			r.Baseline = &result.BaselineResult{Gain: &half, GainHalf: &gain}
 		}},
 		{name: "random", tuner: "random", best: -2, learned: all},
+		{
+			name: "one trial", tuner: "halving", best: -2, learned: all,
+			change: func(r *result.Result) { r.Trials = r.Trials[:1] },
+			why:    "budget.rounds paid for one trial, so that nothing was compared: give the tuner more rounds",
+			sets:   "budget.rounds=450",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tuner := "asha"

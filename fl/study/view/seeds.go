@@ -9,6 +9,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // Seeds are studies that differ in their seed alone.
@@ -28,14 +29,21 @@ func (s Seeds) Sample(of func(*Overview) float64) stats.Sample {
 // Mean writes the mean of an error over the studies with half the width of its interval, empty
 // without any.
 func (s Seeds) Mean(of func(*Overview) float64) string {
-	m := s.Sample(of)
-	switch {
-	case m.N == 0:
-		return ""
-	case math.IsNaN(m.Half):
-		return s[0].ErrorText(m.Mean)
+	if m := s.Sample(of); m.N > 0 {
+		return MeanText(s[0].Measure(), m)
 	}
-	return strings.TrimSuffix(s[0].ErrorText(m.Mean), " %") + " ± " + s[0].ErrorText(m.Half)
+	return ""
+}
+
+// Targets are the targets of test errors.
+var Targets = []string{tuners.TargetGlobal, tuners.TargetPersonalized}
+
+// MeanText writes the mean of errors of a measure with half the width of its interval, if that is known.
+func MeanText(measure string, m stats.Sample) string {
+	if math.IsNaN(m.Half) {
+		return result.ErrorText(measure, m.Mean)
+	}
+	return strings.TrimSuffix(result.ErrorText(measure, m.Mean), " %") + " ± " + result.ErrorText(measure, m.Half)
 }
 
 // TestOf reads the test error of the returned model under a target, NaN for none.

@@ -25,7 +25,7 @@ var Tuner = options.Tuner[sha.Bracket]{About: tuners.Description{
 		"goes on at 1/9 and at 1/3 of budget.trial_rounds; scores are means of three rounds, cohorts shared, and trial 0 " +
 		"starts from known good values.",
 	Options: []tuners.Option{
-		{Name: "first_rung", Default: tuners.Num(2), Doc: "fewest rounds of a rung, at most budget.trial_rounds: earlier ones are left out"},
+		{Name: "first_rung", Default: tuners.Num(2), Doc: "fewest rounds of a rung: earlier ones are left out"},
 	},
 	Trials:        true,
 	Seconds:       true,

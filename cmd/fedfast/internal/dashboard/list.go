@@ -23,24 +23,29 @@ type list struct {
 type seen struct {
 	mark  string
 	at    time.Time
-	entry entry
+	entry Entry
 }
 
 // again is after how long a study that could not be read is tried again.
 const again = time.Minute
 
-// studies are all that there are below a folder.
-type studies struct {
-	Studies []entry `json:"studies"`
+// Studies are all that there are below a folder.
+type Studies struct {
+	Studies []Entry `json:"studies"`
 	Unread  int     `json:"unread"` // folders that cannot be read
 }
 
+// List reads what there is below a folder, the newest first, seeds of one configuration as one.
+func List(ctx context.Context, root string) (*Studies, error) {
+	return (&list{}).read(ctx, &Server{Root: root})
+}
+
 // read lists what there is below the root, the newest first, seeds of one configuration as one.
-func (l *list) read(ctx context.Context, s *Server) (*studies, error) {
+func (l *list) read(ctx context.Context, s *Server) (*Studies, error) {
 	l.mu.Lock() // who asks meanwhile gets the same
 	defer l.mu.Unlock()
 	dirs, unread, err := view.Below(ctx, s.Root)
-	all := &studies{[]entry{}, unread}
+	all := &Studies{[]Entry{}, unread}
 	now, places := map[string]seen{}, map[string]int{} // of entries of seeds
 	defer func() { l.last = now }()
 	for _, dir := range dirs {
@@ -55,7 +60,7 @@ func (l *list) read(ctx context.Context, s *Server) (*studies, error) {
 		}
 		now[dir] = x
 		parent := filepath.Dir(dir)
-		if x.entry.Problem != "" || dir == s.Root || !workdir.HoldsSeeds(parent) {
+		if x.entry.Problem != "" || dir == s.Root || parent == filepath.Clean(s.Root) || !workdir.HoldsSeeds(parent) {
 			all.Studies = append(all.Studies, x.entry)
 			continue
 		}
@@ -63,22 +68,22 @@ func (l *list) read(ctx context.Context, s *Server) (*studies, error) {
 		if !begun {
 			at = len(all.Studies)
 			places[parent] = at
-			all.Studies = append(all.Studies, entry{Dir: s.below(parent)})
+			all.Studies = append(all.Studies, Entry{Dir: s.below(parent)})
 		}
 		all.Studies[at].Seeds = append(all.Studies[at].Seeds, x.entry)
 	}
 	for _, at := range places {
 		all.Studies[at].sum()
 	}
-	slices.SortStableFunc(all.Studies, func(a, b entry) int { return b.begun().Compare(a.begun()) })
+	slices.SortStableFunc(all.Studies, func(a, b Entry) int { return b.begun().Compare(a.begun()) })
 	return all, err
 }
 
 // entry sums a study up.
-func (s *Server) entry(ctx context.Context, dir string) entry {
+func (s *Server) entry(ctx context.Context, dir string) Entry {
 	o, err := view.Brief(ctx, dir, view.Patience)
 	if err != nil {
-		return entry{Dir: s.below(dir), Problem: oneline.Of(err.Error())}
+		return Entry{Dir: s.below(dir), Problem: oneline.Of(err.Error())}
 	}
 	return s.head(o)
 }

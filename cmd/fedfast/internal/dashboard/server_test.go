@@ -507,12 +507,12 @@ func TestListReadsOnlyWhatChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &Server{Root: root}
-	read := func() map[string]entry {
+	read := func() map[string]Entry {
 		all, err := s.list.read(t.Context(), s)
 		if err != nil || len(all.Studies) != 3 || all.Unread != 0 {
 			t.Fatalf("%+v (%v)", all, err)
 		}
-		by := map[string]entry{}
+		by := map[string]Entry{}
 		for _, e := range all.Studies {
 			by[e.Dir] = e
 		}

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"cmp"
-	"math"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -21,9 +20,9 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// entry is a study in the list, and the head of its own page.
-type entry struct {
-	Dir     string     `json:"dir"` // below the root
+// Entry is a study in a list, and the head of its own page.
+type Entry struct {
+	Dir     string     `json:"dir"` // below the root, with slashes
 	Name    string     `json:"name"`
 	Command string     `json:"command"`
 	State   view.State `json:"state"`
@@ -42,7 +41,7 @@ type entry struct {
 	Problem string     `json:"problem,omitempty"`
 	// About says what was trained.
 	About string `json:"about"`
-	// Tests are the test errors of the returned model, of which Judged is the one by which the
+	// Tests are the test errors of the returned model by view.Targets, of which Judged is the one by which the
 	// study is told and ranked; Share says that they are shares.
 	Tests  map[string]tested `json:"tests"`
 	Judged string            `json:"judged"`
@@ -52,19 +51,17 @@ type entry struct {
 	// Verdict is what is wrong with the returned model, or with how many of Seeds, which the
 	// entry stands for.
 	Verdict []string `json:"verdict,omitempty"`
-	Seeds   []entry  `json:"seeds,omitempty"`
+	Seeds   []Entry  `json:"seeds,omitempty"`
+	measure string   // of Tests, see result.Errors
 }
 
 // tested is the test error of a model under a target, or the mean over seeds with half the width
 // of its interval. P90 is that which nine of ten clients do not exceed.
 type tested struct {
-	Test *float64 `json:"test"`
-	P90  *float64 `json:"p90,omitempty"`
-	Half *float64 `json:"half,omitempty"`
+	Text string `json:"text"`
+	P90  string `json:"p90,omitempty"`
+	test float64
 }
-
-// targets are the targets of Tests.
-var targets = []string{tuners.TargetGlobal, tuners.TargetPersonalized}
 
 // best is the best model so far, by an estimate, or the returned one.
 type best struct {
@@ -84,7 +81,7 @@ type scale struct {
 }
 
 // begun is when the study was, or its first seed.
-func (e *entry) begun() time.Time {
+func (e *Entry) begun() time.Time {
 	if e.Started == nil {
 		return time.Time{}
 	}
@@ -92,7 +89,7 @@ func (e *entry) begun() time.Time {
 }
 
 // sum makes an entry stand for its seeds.
-func (e *entry) sum() {
+func (e *Entry) sum() {
 	dir, seeds, first := e.Dir, e.Seeds, e.Seeds[0]
 	*e = first
 	e.Dir, e.Seeds, e.Tests, e.Best, e.Left, e.PID = dir, seeds, map[string]tested{}, nil, nil, 0
@@ -109,20 +106,16 @@ func (e *entry) sum() {
 		if s.Left != nil {
 			e.Left = s.Left
 		}
-		for _, target := range targets {
-			if x := s.Tests[target].Test; x != nil {
-				tests[target] = append(tests[target], *x)
-			}
+		if s.begun().Before(e.begun()) {
+			e.Started = s.Started
+		}
+		for target, t := range s.Tests {
+			tests[target] = append(tests[target], t.test)
 		}
 	}
 	e.Verdict = view.Warnings(verdicts, "seed")
 	for target, values := range tests {
-		m := stats.Of(values)
-		t := tested{Test: &m.Mean}
-		if !math.IsNaN(m.Half) {
-			t.Half = &m.Half
-		}
-		e.Tests[target] = t
+		e.Tests[target] = tested{Text: view.MeanText(e.measure, stats.Of(values))}
 	}
 }
 
@@ -136,8 +129,8 @@ func (s *Server) below(dir string) string {
 }
 
 // head is what the list tells of a study.
-func (s *Server) head(o *view.Overview) entry {
-	e := entry{
+func (s *Server) head(o *view.Overview) Entry {
+	e := Entry{
 		Dir: s.below(o.Dir), Name: o.Name, Command: o.Mode, State: o.State, PID: o.PID,
 		Trials: len(o.Suggested()), Rounds: o.Rounds, Budget: o.Budget, Worked: o.Worked.Seconds(),
 	}
@@ -152,11 +145,16 @@ func (s *Server) head(o *view.Overview) entry {
 		e.Scale = scale{s.String(), s.Metric, s.Direction(), s.Percent}
 	}
 	e.About = report.Subtitle(o)
-	e.Measure, e.Share = result.MeasureName(o.Measure())
+	e.measure = o.Measure()
+	e.Measure, e.Share = result.MeasureName(e.measure)
 	e.Judged, e.Tests = o.Judged(), map[string]tested{}
-	for _, target := range targets {
+	for _, target := range view.Targets {
 		if test, p90 := o.Test(target); test != nil {
-			e.Tests[target] = tested{Test: test, P90: p90}
+			t := tested{Text: o.ErrorText(*test), test: *test}
+			if p90 != nil {
+				t.P90 = o.ErrorText(*p90)
+			}
+			e.Tests[target] = t
 		}
 	}
 	e.Verdict = o.Verdict()
@@ -172,7 +170,7 @@ func (s *Server) head(o *view.Overview) entry {
 
 // page is what the page of a study tells but for curves.
 type page struct {
-	entry
+	Entry
 	// Seq is the last entry of the record that is told here.
 	Seq      int64       `json:"seq"`
 	All      []trial     `json:"all"`
@@ -268,7 +266,7 @@ func (s *Server) study(r *http.Request) (any, error) {
 	}
 	defer func() { _ = v.Close() }() // it was read only
 	p := page{
-		entry: s.head(o), Seq: o.Seq, All: []trial{}, Sessions: []session{}, Metrics: metrics(o),
+		Entry: s.head(o), Seq: o.Seq, All: []trial{}, Sessions: []session{}, Metrics: metrics(o),
 		Models: strings.TrimPrefix(config.Models(o.Config.Measures(o.Mode)), "the "), Answer: o.Answer(), Next: append([]view.Step{}, o.Next()...), Discount: o.Config.Discount(), Path: o.Dir, Word: oneline.Path(o.Dir), Config: o.Text, Parts: tabs(o),
 	}
 	for i := range o.Trials {

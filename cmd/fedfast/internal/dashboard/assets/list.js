@@ -11,10 +11,10 @@ const dirs = (s) => (s.seeds ? s.seeds.map((x) => x.dir) : [s.dir]);
 
 /** test shows the test error of an entry under a target, or the best score so far as an estimate. */
 function test(s, target) {
-  const t = s.tests[target], share = { percent: s.share }, guess = s.best && s.judged === target && !Object.keys(s.tests).length;
-  const cell = make("td", t ? score(t.test, share) + (t.half ? " ± " + score(t.half, share) : "") : guess ? "~" + score(s.best.score, s.scale) : "–", { class: "n " + (s.judged === target ? "error" : "wide") });
+  const t = s.tests[target], guess = s.best && s.judged === target && !Object.keys(s.tests).length;
+  const cell = make("td", t ? t.text : guess ? "~" + score(s.best.score, s.scale) : "–", { class: "n " + (s.judged === target ? "error" : "wide") });
   if (t || guess) cell.append(make("small", guess ? s.scale.name + ", estimate" : target + " " + s.measure));
-  if (t?.p90 != null) cell.append(make("small", "P90 " + score(t.p90, share)));
+  if (t?.p90) cell.append(make("small", "P90 " + t.p90));
   return cell;
 }
 
