@@ -29,7 +29,7 @@ func factsOf(fed *data.Federation) DataFacts {
 
 // collect turns the finished study in a directory, of a model on a federation, into
 // metrics with a head.
-func collect(ctx context.Context, dir string, head Head, fed *data.Federation, model *nn.Model) (*Metrics, error) {
+func collect(ctx context.Context, dir string, head Head, fed *data.Federation, model *nn.Model, board bool) (*Metrics, error) {
 	v, err := store.Look(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -55,6 +55,9 @@ func collect(ctx context.Context, dir string, head Head, fed *data.Federation, m
 	m := &Metrics{Head: head}
 	if s.Run != nil {
 		m.End = End{Kind: "end", Measure: s.Run.Measure, Curve: s.Run.Curve, Goal: s.Run.Goal, Rounds: s.Run.Rounds, Seconds: rounded(s.Run.Seconds), SHA256: s.Run.WeightsSHA256, Dropped: &s.Run.Dropped}
+		if board {
+			m.End.Best, m.End.Examples = returned(&result.Chosen{Round: s.Run.Rounds, Errors: s.Run.Errors}), s.Run.Examples
+		}
 		return m, nil
 	}
 	r := s.Tune
@@ -86,6 +89,7 @@ func (m *Metrics) addTrials(ctx context.Context, v *store.View, c *config.Config
 	rounds := map[int][]result.RoundRow{}
 	err := result.Rounds(ctx, v, func(row result.RoundRow) error {
 		rounds[row.Trial] = append(rounds[row.Trial], row)
+		m.End.Examples += row.Examples
 		return nil
 	})
 	if err != nil {

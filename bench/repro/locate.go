@@ -16,13 +16,16 @@ type place struct {
 }
 
 var places = map[string]place{
-	"leaf-femnist":     {folders: []string{"", "femnist", "leaf-femnist"}, files: []string{"train"}},
-	"leaf-shakespeare": {folders: []string{"", "moby", "shakespeare/moby", "shakespeare", "leaf-shakespeare"}, files: []string{"raw_data.txt.gz", "raw_data.txt"}, whole: true},
-	"cifar10":          {folders: []string{"", "cifar-10-batches-bin", "cifar10/cifar-10-batches-bin", "cifar10"}, files: []string{"data_batch_1.bin.gz", "data_batch_1.bin"}},
-	"cifar100":         {folders: []string{"", "cifar-100-binary", "cifar100/cifar-100-binary", "cifar100"}, files: []string{"train.bin.gz", "train.bin"}},
-	"fashion-mnist":    {folders: []string{"", "fashion-mnist"}, files: []string{"train-images-idx3-ubyte.gz", "train-images-idx3-ubyte"}, elsewhere: "/usr/share/datasets/fashion-mnist"},
-	"stackexchange":    {folders: []string{"", "beer.stackexchange.com", "stackexchange/beer.stackexchange.com"}, files: []string{"Posts.xml.gz", "Posts.xml"}},
-	"stackoverflow":    {folders: []string{"", "stackoverflow"}, files: []string{"stackoverflow.sqlite", "stackoverflow.sqlite.lzma"}},
+	"leaf-femnist":      {folders: []string{"", "femnist", "leaf-femnist"}, files: []string{"train"}},
+	"leaf-shakespeare":  {folders: []string{"", "moby", "shakespeare/moby", "shakespeare", "leaf-shakespeare"}, files: []string{"raw_data.txt.gz", "raw_data.txt"}, whole: true},
+	"cifar10":           {folders: []string{"", "cifar-10-batches-bin", "cifar10/cifar-10-batches-bin", "cifar10"}, files: []string{"data_batch_1.bin.gz", "data_batch_1.bin"}},
+	"cifar100":          {folders: []string{"", "cifar-100-binary", "cifar100/cifar-100-binary", "cifar100"}, files: []string{"train.bin.gz", "train.bin"}},
+	"fashion-mnist":     {folders: []string{"", "fashion-mnist"}, files: []string{"train-images-idx3-ubyte.gz", "train-images-idx3-ubyte"}, elsewhere: "/usr/share/datasets/fashion-mnist"},
+	"qmnist":            {folders: []string{"", "mnist", "qmnist"}, files: []string{"qmnist-train-labels-idx2-int.gz", "qmnist-train-labels-idx2-int"}},
+	"shakespeare-roles": {folders: []string{"", "leaf_small", "shakespeare/leaf_small"}, files: []string{"train"}},
+	"heart":             {folders: []string{"", "heart"}, files: []string{"processed.cleveland.data"}},
+	"stackexchange":     {folders: []string{"", "beer.stackexchange.com", "stackexchange/beer.stackexchange.com"}, files: []string{"Posts.xml.gz", "Posts.xml"}},
+	"stackoverflow":     {folders: []string{"", "stackoverflow"}, files: []string{"stackoverflow.sqlite", "stackoverflow.sqlite.lzma"}},
 }
 
 // Locate returns where a set of data lies in a directory, or in a folder of it that

@@ -138,7 +138,7 @@ type TrialLine struct {
 // End is the last line.
 type End struct {
 	Kind string `json:"kind"` // "end"
-	// Best is the returned model, nil for a plain run; Survivor the last one that
+	// Best is the returned model, nil for a plain run but of the tuned board; Survivor the last one that
 	// the wrapper kept.
 	Best     *Returned `json:"best,omitempty"`
 	Survivor *Returned `json:"survivor,omitempty"`
@@ -154,6 +154,10 @@ type End struct {
 	SHA256  string  `json:"weights_sha256"`
 	// Dropped is the sum of the arms'.
 	Dropped *int `json:"dropped,omitempty"`
+	// Examples are the training samples that all rounds processed, 0 in metrics of versions that
+	// did not count them; CPU, of the tuned board, the core-seconds since its start or last resumption.
+	Examples int     `json:"examples,omitempty"`
+	CPU      float64 `json:"cpu_seconds,omitempty"`
 }
 
 // Returned is a model that a study returns, with its errors on all clients.

@@ -44,6 +44,7 @@ type Job struct {
 	scale   float64
 	variant string
 	table   *Job // whose table it looks up
+	values  *Job // with whose values it trains
 }
 
 // Shard is a part of the jobs: number I, from 1, of N; the zero value is all of
@@ -117,11 +118,16 @@ func Plan(ctx context.Context, cells []Cell, o Options, dir string) (jobs []*Job
 			}
 			j.left = !o.wants(t, seed)
 			source := of[t.Shares]
+			if t.Values != nil {
+				j.values = first[t.Values.Key]
+			}
 			switch {
 			case t.OneTable && first[t.Key] != nil:
 				j.table, j.group = first[t.Key], first[t.Key].group
 			case source != nil:
 				j.From, j.group, source.Keep = source.Study, source.group, true
+			case j.values != nil:
+				j.group = j.values.group
 			default:
 				j.group = groups
 				groups++
@@ -146,6 +152,10 @@ func trainingsOf(cells []Cell) ([]*Training, error) {
 		case c.Training == nil:
 			why = cmp.Or(why, c.Name+" cannot be run: "+c.Why)
 		case !seen[c.Training.Key]:
+			if v := c.Training.Values; v != nil && !seen[v.Key] {
+				seen[v.Key] = true
+				out = append(out, v)
+			}
 			seen[c.Training.Key] = true
 			out = append(out, c.Training)
 		}
@@ -161,7 +171,7 @@ func newJob(ctx context.Context, t *Training, o Options, seed int, dir string) (
 	if err != nil {
 		return nil, err
 	}
-	if err := payable(ctx, c); err != nil {
+	if err := payable(ctx, c); err != nil && t.Mode == config.ModeTune {
 		return nil, fmt.Errorf("%s: %w%s", t.Key, err, larger(ctx, t, o, seed))
 	}
 	name, err := digest(c)
@@ -215,11 +225,12 @@ func (j *Job) Done() (*Metrics, error) {
 // it is worked on stands in o, whose Ready is called before the first round; the
 // study's data and model are the job's.
 func (j *Job) Run(ctx context.Context, o workdir.Options) (*Metrics, error) {
-	if j.table != nil {
-		if err := j.takeTable(); err != nil {
+	if source := cmp.Or(j.table, j.values); source != nil {
+		if err := j.take(source); err != nil {
 			return nil, err
 		}
 	}
+	before := cpuSeconds()
 	fed, model, err := j.train(ctx, o)
 	if err != nil {
 		return nil, err
@@ -233,9 +244,13 @@ func (j *Job) Run(ctx context.Context, o workdir.Options) (*Metrics, error) {
 	m, err := collect(ctx, j.Study, Head{
 		Training: j.Training.Key, Digest: j.Digest, Seed: j.Seed, Scale: j.scale, Variant: j.variant, Deviations: j.Deviations,
 		Config: string(text), Data: factsOf(fed),
-	}, fed, model)
+	}, fed, model, j.Training.Board)
 	if err != nil {
 		return nil, err
+	}
+	if j.Training.Board {
+		m.End.CPU = rounded(cpuSeconds() - before)
+		m.shorten()
 	}
 	return m, m.Write(j.File)
 }
@@ -283,14 +298,18 @@ func (j *Job) share(ctx context.Context, setup *study.Setup) error {
 	return errors.Join(err, from.Close())
 }
 
-// takeTable hands the job the table that another one has made.
-func (j *Job) takeTable() error {
-	m, err := j.table.Done()
+// take hands the job the table that another one has made, or its values.
+func (j *Job) take(from *Job) error {
+	m, err := from.Done()
 	if err != nil {
 		return err
 	}
 	if m == nil {
-		return fmt.Errorf("%s, seed %d: needs the table of seed %d, which has not finished", j.Training.Key, j.Seed, j.table.Seed)
+		what := [2]string{"table", "values"}[index(j.values != nil)]
+		return fmt.Errorf("%s, seed %d: needs the %s of seed %d, which has not finished", j.Training.Key, j.Seed, what, from.Seed)
+	}
+	if j.values != nil {
+		return j.takeValues(m)
 	}
 	if len(m.Sides) == 0 {
 		return nil // a table was handed to both

@@ -55,7 +55,7 @@ func (r *Report) Tables() []Table {
 		}
 		out = append(out, claims)
 	}
-	for _, t := range []Table{r.staticTable(), r.orderTable(), r.pairTable()} {
+	for _, t := range []Table{r.staticTable(), r.pairTable()} {
 		if len(t.Rows) > 0 {
 			out = append(out, t)
 		}

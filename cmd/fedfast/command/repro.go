@@ -117,6 +117,7 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 		}
 	}
 	at := 0
+	var first error
 	for i, j := range jobs {
 		m := found[i]
 		if j.In(o.shard) {
@@ -124,7 +125,12 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 			if m == nil {
 				fmt.Fprintf(a.err, "%d of %d: %s, seed %d\n", at, mine, j.Training.Key, j.Seed)
 				if m, err = a.reproduce(ctx, j); err != nil {
-					return fmt.Errorf("%s, seed %d: %w", j.Training.Key, j.Seed, err)
+					err = fmt.Errorf("%s, seed %d: %w", j.Training.Key, j.Seed, err)
+					if first = cmp.Or(first, err); ctx.Err() != nil || !j.Training.Board {
+						return err
+					}
+					fmt.Fprintln(a.err, err) // the board goes on with other methods
+					continue
 				}
 				if err := o.tidy(jobs); err != nil {
 					return err
@@ -137,9 +143,9 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 	}
 	report, err := repro.NewReport(cells, done)
 	if err != nil {
-		return err
+		return cmp.Or(first, err)
 	}
-	return o.show(a, report)
+	return cmp.Or(o.show(a, report), first)
 }
 
 // runShared runs the jobs of the shard that are not done with the workers of a

@@ -18,7 +18,7 @@ const mostColumns = 120
 // numbers only ever fall: whoever touches such a line breaks it.
 var longLines = map[string][2]int{
 	"bench":                            {59, 49},
-	"bench/repro":                      {255, 150},
+	"bench/repro":                      {254, 148},
 	"cmd":                              {345, 286},
 	"data":                             {60, 3},
 	"data/sets":                        {1, 6},
