@@ -120,9 +120,7 @@ func fromFile(ctx context.Context, path string, input nn.Shape, classes int) (ne
 			return network{}, fmt.Errorf("%s: input shape is neither given nor known from the study's data: %w", path, err)
 		}
 		input = nn.Shape{H: fed.H, W: fed.W, C: fed.C, Seq: fed.SeqLen, Vocab: fed.Vocab}
-		if classes == 0 {
-			classes = fed.Classes
-		}
+		classes = cmp.Or(classes, fed.Classes)
 	}
 	if c.Model.Name != "" {
 		return named(ctx, c.Model.Name, input, classes)

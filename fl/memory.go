@@ -1,6 +1,7 @@
 package fl
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"runtime"
@@ -106,10 +107,7 @@ func (c *Config) keeper() string {
 // stateRoom returns the bytes of memory that clients' states may take: what the
 // training itself leaves, at most StateMemory. Where none is left all go to a file.
 func (c *Config) stateRoom() int64 {
-	most := c.StateMemory
-	if most == 0 {
-		most = limit.StateMemory
-	}
+	most := cmp.Or(c.StateMemory, limit.StateMemory)
 	if free := memory.Available(); free < memory.Unknown {
 		most = min(most, max(1, (free-whole(c.needed()))/2))
 	}

@@ -1,6 +1,7 @@
 package fl
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,10 +25,7 @@ var registry = struct {
 // or invalid, the use of an unknown hyperparameter, or defaults that the method itself
 // refuses.
 func Register(m Method) error {
-	if err := m.check(); err != nil {
-		return err
-	}
-	if err := naming.CheckName("fl: method", m.Name); err != nil {
+	if err := cmp.Or(m.check(), naming.CheckName("fl: method", m.Name)); err != nil {
 		return err
 	}
 	if m.Doc == "" || !naming.Fits(m.Doc+m.Paper) {

@@ -1,6 +1,7 @@
 package fl
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,10 +23,7 @@ func (m Method) CheckSubnets() error {
 // its range, or that the method cannot use as it is or would ignore silently, and
 // what to do about it.
 func (m Method) CheckParams(c ClientParams, s ServerParams) error {
-	if err := c.Check(); err != nil {
-		return err
-	}
-	if err := s.Check(); err != nil {
+	if err := cmp.Or(c.Check(), s.Check()); err != nil {
 		return err
 	}
 	if err := m.CheckSubnets(); err != nil && c.Arch != "" {

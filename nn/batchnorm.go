@@ -87,9 +87,7 @@ func (l BatchNorm) bind(in Flow, relu bool) (Bound, error) {
 	case l.Cumulative && l.Momentum > 0:
 		return nil, fmt.Errorf("momentum %v; cumulative statistics have none", l.Momentum)
 	}
-	if l.Epsilon == 0 {
-		l.Epsilon = 1e-5
-	}
+	l.Epsilon = cmp.Or(l.Epsilon, 1e-5)
 	b := &boundBatchNorm{l: l, in: in, relu: relu, raw: in.Raw}
 	b.in.Raw = false
 	return b, nil

@@ -85,12 +85,8 @@ func (l fusedConv) Bind(in Flow) (Bound, error) {
 }
 
 func (l Conv2D) bind(in Flow, relu, mask bool) (*boundConv, error) {
-	if l.KernelW == 0 {
-		l.KernelW = l.Kernel
-	}
-	if l.Stride == 0 {
-		l.Stride = 1
-	}
+	l.KernelW = cmp.Or(l.KernelW, l.Kernel)
+	l.Stride = cmp.Or(l.Stride, 1)
 	rows, columns := padded(l.Kernel, l.Pad), padded(l.KernelW, l.Pad)
 	switch {
 	case in.Seq > 0:

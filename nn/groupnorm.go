@@ -83,9 +83,7 @@ func (l GroupNorm) bind(in Flow, relu, swish bool) (Bound, error) {
 	case !(l.Epsilon >= 0 && l.Epsilon < 1):
 		return nil, fmt.Errorf("epsilon %v; it must be at least 0 and below 1", l.Epsilon)
 	}
-	if l.Epsilon == 0 {
-		l.Epsilon = 1e-5
-	}
+	l.Epsilon = cmp.Or(l.Epsilon, 1e-5)
 	return &boundGroupNorm{l: l, in: in, relu: relu, swish: swish}, nil
 }
 

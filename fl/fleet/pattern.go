@@ -62,9 +62,7 @@ const peak = 2
 
 func newDaily(mean, swing, zones float64) *daily {
 	d := &daily{zones: zones}
-	if swing == 0 {
-		swing = mean
-	}
+	swing = cmp.Or(swing, mean)
 	for h := range d.shares {
 		i := (h - peak + 24) % 24 // of 15 degrees
 		if i > 12 {

@@ -174,10 +174,7 @@ func (c *Client) RateAt(t, steps int) float64 {
 	if c.LROver == overRounds || c.constant() {
 		return c.LR
 	}
-	length := c.Length
-	if length == 0 {
-		length = steps
-	}
+	length := cmp.Or(c.Length, steps)
 	return c.rate(c.LR, t, length)
 }
 

@@ -11,6 +11,7 @@
 package hyper
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -225,13 +226,7 @@ func (c Client) Check() error {
 	if !c.begun {
 		return errNotBegun
 	}
-	if err := check(&Values{Client: c}, "client."); err != nil {
-		return err
-	}
-	if err := c.checkRule(); err != nil {
-		return err
-	}
-	if err := c.checkSchedule(); err != nil {
+	if err := cmp.Or(check(&Values{Client: c}, "client."), c.checkRule(), c.checkSchedule()); err != nil {
 		return err
 	}
 	if c.Nesterov && c.Momentum == 0 {

@@ -4,6 +4,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"crypto/md5" //nolint:gosec // what the sets' authors publish; it guards against damage
 	"crypto/sha256"
@@ -56,15 +57,9 @@ func (o Options) defaults() Options {
 	client := *o.Client
 	client.CheckRedirect = redirect
 	o.Client = &client
-	if o.Stall == 0 {
-		o.Stall = 30 * time.Second
-	}
-	if o.Tries == 0 {
-		o.Tries = 4
-	}
-	if o.Pause == 0 {
-		o.Pause = time.Second
-	}
+	o.Stall = cmp.Or(o.Stall, 30*time.Second)
+	o.Tries = cmp.Or(o.Tries, 4)
+	o.Pause = cmp.Or(o.Pause, time.Second)
 	if o.Progress == nil {
 		o.Progress = func(string, int64, int64) {}
 	}

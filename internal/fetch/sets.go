@@ -11,35 +11,36 @@ import (
 
 // Set is what can be fetched by a name: that of a set of package data.
 type Set struct {
-	Name string
+	Name string `json:"name"`
 	// Data is the set of package data that reads the files.
-	Data string
+	Data string `json:"data"`
 	// Note tells what else is needed; "" for most sets.
-	Note string
+	Note string `json:"note,omitempty"`
 	// Raw says that Data cannot read the files before something else was made of
 	// them, as Note tells.
-	Raw   bool
-	Files []File
+	Raw   bool   `json:"-"`
+	Files []File `json:"files"`
 }
 
 // File is one file of a set. Zero lengths and empty checksums are not known.
 type File struct {
 	// Name is the file's at its place and below Options.From.
-	Name string
-	URLs []string
-	Size int64
+	Name string   `json:"name"`
+	URLs []string `json:"urls"`
+	Size int64    `json:"size,omitempty"`
 	// SHA256 and MD5 are in hexadecimal.
-	SHA256, MD5 string
+	SHA256 string `json:"sha256,omitempty"`
+	MD5    string `json:"md5,omitempty"`
 	// Hint says that length and checksums come from third parties: what differs
 	// from them is told, not refused.
-	Hint bool
+	Hint bool `json:"hint"`
 	// Gives are the files and folders in it if it is an archive that is to be
 	// unpacked.
-	Gives []string
+	Gives []string `json:"gives,omitempty"`
 	// Holds are the files that one of the folders in Gives must hold.
-	Holds []string
+	Holds []string `json:"-"`
 	// Renames give members of the archive another name.
-	Renames map[string]string
+	Renames map[string]string `json:"-"`
 }
 
 // Public places.

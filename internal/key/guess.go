@@ -1,6 +1,7 @@
 package key
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -106,9 +107,6 @@ var signs = strings.NewReplacer("_", "", "-", "", " ", "")
 // Unknown returns the error of a key whose value is not a known name: with the one that is
 // likely meant, or else with all.
 func Unknown(of, value string, known []string) error {
-	right := DidYouMean(value, Names(known...))
-	if right == "" {
-		right = "; use one of " + strings.Join(known, ", ")
-	}
+	right := cmp.Or(DidYouMean(value, Names(known...)), "; use one of "+strings.Join(known, ", "))
 	return &Error{Key: of, Problem: fmt.Sprintf(" = %q: unknown name%s", value, right)}
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,12 +49,8 @@ func (o *benchOptions) validateTuners() error {
 // runTuners plays tuners on tables.
 func (o *benchOptions) runTuners(ctx context.Context, a *app) error {
 	c := recorded.Contest{Seeds: o.seeds, Sets: o.sets, Workers: a.workers, Tell: func(line string) { _ = table.Text(a.err, line) }}
-	if c.Seeds == 0 {
-		c.Seeds = tunersSeeds
-	}
-	if c.Workers == 0 {
-		c.Workers = runtime.GOMAXPROCS(0)
-	}
+	c.Seeds = cmp.Or(c.Seeds, tunersSeeds)
+	c.Workers = cmp.Or(c.Workers, runtime.GOMAXPROCS(0))
 	paths, err := filepath.Glob(filepath.Join(escaped(o.tables), "*"+recorded.Suffix))
 	if err != nil || len(paths) == 0 {
 		return usageError{fmt.Errorf("--tables %s: no table (*%s) in this directory", o.tables, recorded.Suffix)}

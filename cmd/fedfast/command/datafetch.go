@@ -161,46 +161,19 @@ func megabytes(bytes, of int64) string {
 	return fmt.Sprintf("%.1f of %.1f MB", float64(bytes)/1e6, float64(of)/1e6)
 }
 
-// fetchEntry is a line of `data fetch --list --json`.
-type fetchEntry struct {
-	Name  string      `json:"name"`
-	Data  string      `json:"data"`
-	Note  string      `json:"note,omitempty"`
-	Files []fetchFile `json:"files"`
-}
-
-// fetchFile is a file of a fetchEntry.
-type fetchFile struct {
-	Name   string   `json:"name"`
-	URLs   []string `json:"urls"`
-	Size   int64    `json:"size,omitempty"`
-	SHA256 string   `json:"sha256,omitempty"`
-	MD5    string   `json:"md5,omitempty"`
-	// Hint: size and checksums come from third parties.
-	Hint  bool     `json:"hint"`
-	Gives []string `json:"gives,omitempty"`
-}
-
 // listFetch prints what can be fetched.
 func (a *app) listFetch() error {
-	entries := []fetchEntry{}
-	for _, s := range fetch.Sets() {
-		e := fetchEntry{Name: s.Name, Data: s.Data, Note: s.Note}
-		for _, f := range s.Files {
-			e.Files = append(e.Files, fetchFile{f.Name, f.URLs, f.Size, f.SHA256, f.MD5, f.Hint, f.Gives})
-		}
-		entries = append(entries, e)
-	}
+	sets := fetch.Sets()
 	if a.json {
-		return a.printJSON(entries)
+		return a.printJSON(sets)
 	}
 	t := table.New(a.out, "name", "file", "MB", "verified by", "from")
-	for _, e := range entries {
+	for _, e := range sets {
 		name := e.Name
 		for _, f := range e.Files {
 			for i, url := range f.URLs {
 				if i == 0 {
-					t.Row(name, f.Name, f.megabytes(), f.checks(), url)
+					t.Row(name, f.Name, size(f), checks(f), url)
 				} else {
 					t.Row("", "", "", "", url)
 				}
@@ -214,8 +187,8 @@ func (a *app) listFetch() error {
 	return t.Flush()
 }
 
-// megabytes writes the file's length.
-func (f *fetchFile) megabytes() string {
+// size writes the file's length.
+func size(f fetch.File) string {
 	if f.Size == 0 {
 		return "-"
 	}
@@ -223,7 +196,7 @@ func (f *fetchFile) megabytes() string {
 }
 
 // checks tells what the file's content is compared with.
-func (f *fetchFile) checks() string {
+func checks(f fetch.File) string {
 	text := "-"
 	switch {
 	case f.SHA256 != "":

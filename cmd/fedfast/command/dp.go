@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -70,10 +71,7 @@ type accountedPlan struct {
 }
 
 func (o *dpOptions) printEpsilon(a *app) error {
-	if err := o.plan.Check(); err != nil {
-		return err
-	}
-	if err := privacy.CheckDelta(o.delta); err != nil {
+	if err := cmp.Or(o.plan.Check(), privacy.CheckDelta(o.delta)); err != nil {
 		return err
 	}
 	if o.trials != 0 && !(o.trials >= 1 && o.trials <= privacy.MostTrials) {
@@ -102,10 +100,7 @@ type calibratedPlan struct {
 
 func (o *dpOptions) printSigma(a *app) error {
 	o.plan.Sigma = 1
-	if err := o.plan.Check(); err != nil {
-		return err
-	}
-	if err := privacy.CheckDelta(o.delta); err != nil {
+	if err := cmp.Or(o.plan.Check(), privacy.CheckDelta(o.delta)); err != nil {
 		return err
 	}
 	result, plans := calibratedPlan{PLD: math.NaN()}, privacy.Plans{o.plan}

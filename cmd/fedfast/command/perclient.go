@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/fedfast/fedfast/fl/study/config"
@@ -12,10 +13,7 @@ import (
 // of clients, so that no client trains the one that a trial drew. A tuner that forks
 // gives those that it picks to its trials.
 func picksPerClient(c *config.Config) bool {
-	name := c.ClientTuner.Name
-	if name == "" {
-		name = c.Tuner.Name
-	}
+	name := cmp.Or(c.ClientTuner.Name, c.Tuner.Name)
 	t, ok := plugins.Builtin()[name]
 	if !ok {
 		return false

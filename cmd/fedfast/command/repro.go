@@ -41,10 +41,7 @@ func newRepro(a *app) *cobra.Command {
 			"  fedfast repro fedex-table1/femnist-noniid/sha --data femnist --scale 0.1 --shard 1/4",
 		Args: cobra.MatchAll(cobra.ExactArgs(1)),
 		PreRunE: func(*cobra.Command, []string) error {
-			if err := o.settle(); err != nil {
-				return err
-			}
-			if err := o.site.validate(false); err != nil {
+			if err := cmp.Or(o.settle(), o.site.validate(false)); err != nil {
 				return err
 			}
 			if err := outfile.Dir(o.out); err != nil {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -139,10 +140,7 @@ func (a *app) printReport(r *conformance.Report) error {
 	counts := map[conformance.Verdict]int{}
 	for _, c := range r.Checks {
 		counts[c.Verdict]++
-		message := c.Message
-		if message == "" {
-			message = c.About
-		}
+		message := cmp.Or(c.Message, c.About)
 		t.Row(c.Name, string(c.Verdict), fmt.Sprintf("%.1f", c.Seconds), message)
 	}
 	if err := t.Flush(); err != nil {

@@ -47,10 +47,7 @@ func (c *Power) Reset(out map[int32]bool) {
 
 // Choose implements Chooser.
 func (c *Power) Choose(ctx context.Context, p clock.Choice) ([]int32, error) {
-	d := c.candidates
-	if d == 0 {
-		d = 2 * p.Number
-	}
+	d := cmp.Or(c.candidates, 2*p.Number)
 	c.drawn = c.drawn[:0]
 	for draws := kernels.NewStream(c.key(p.Draw), 0); len(c.drawn) < d && c.set.Len() > 0; {
 		if client := int32(c.set.Draw(draws)); p.There(client) {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -94,10 +95,7 @@ func (o *Overview) TrialTable(places []int, keys []string) *Table {
 		}
 		table.Head = append(table.Head, c.name)
 		for row, i := range places {
-			text := c.of(&o.Trials[i])
-			if text == "" {
-				text = "-"
-			}
+			text := cmp.Or(c.of(&o.Trials[i]), "-")
 			table.Rows[row] = append(table.Rows[row], text)
 		}
 	}

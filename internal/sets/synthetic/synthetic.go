@@ -4,6 +4,7 @@
 package synthetic
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -111,10 +112,7 @@ func (d *Clients) All(ctx context.Context) ([]Client, error) {
 
 // sizes draws how many examples each client has.
 func (c *Config) sizes() ([]int, error) {
-	clients := c.Clients
-	if clients == 0 {
-		clients = defaultClients
-	}
+	clients := cmp.Or(c.Clients, defaultClients)
 	if clients > maxClients || c.Samples > maxExamples {
 		return nil, fmt.Errorf("data.clients = %d, data.samples = %d: at most %d clients of %d samples are drawn", c.Clients, c.Samples, maxClients, maxExamples)
 	}

@@ -33,17 +33,11 @@ type key struct{ split, client string }
 // split must have as many as it says. Errors name the file, and those of each
 // the client and the example too.
 func Read(ctx context.Context, path string, splits []string, each func(split, client string, of int64, e *Example) error) (err error) {
-	f, err := sqlitefile.Open(ctx, path)
+	f, err := open(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := f.Need(ctx, "examples", "split_name", "client_id", "serialized_example_proto"); err != nil {
-		return err
-	}
-	if err := f.Need(ctx, "client_metadata", "client_id", "split_name", "num_examples"); err != nil {
-		return err
-	}
 	left, err := metadata(ctx, f, splits)
 	if err != nil {
 		return err
@@ -59,6 +53,22 @@ func Read(ctx context.Context, path string, splits []string, each func(split, cl
 		}
 	}
 	return nil
+}
+
+// open opens a file that has both tables.
+func open(ctx context.Context, path string) (*sqlitefile.File, error) {
+	f, err := sqlitefile.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	err = f.Need(ctx, "examples", "split_name", "client_id", "serialized_example_proto")
+	if err == nil {
+		err = f.Need(ctx, "client_metadata", "client_id", "split_name", "num_examples")
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // metadata returns the number of examples by split and client. Every split must

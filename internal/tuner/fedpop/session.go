@@ -1,6 +1,7 @@
 package fedpop
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -63,10 +64,7 @@ func (s *session) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Pla
 		return tuners.Plan{Clients: []tuners.Params{s.leader()}}, nil
 	}
 	if s.state.Members == nil {
-		n := s.plan.population
-		if n == 0 {
-			n = min(r.Slots, maxPopulation)
-		}
+		n := cmp.Or(s.plan.population, min(r.Slots, maxPopulation))
 		draws := tuners.NewDraws(s.req.Seed, s.req.Trial, 0, "fedpop population")
 		for range n {
 			s.state.Members = append(s.state.Members, member{Params: s.space.Perturb(s.req.Params, s.plan.eps, draws)})
