@@ -40,7 +40,8 @@ func TestAdviceOnPrecision(t *testing.T) {
 		}
 		return all
 	}
-	args := slices.Concat(columns(100, "global_fp32"), columns(100, "global_difference", "global_half"), columns(100, "personalized_difference", "personalized_half"))
+	args := slices.Concat(columns(100, "global_fp32"), columns(100, "global_difference", "global_half"),
+		columns(100, "personalized_difference", "personalized_half"))
 	if len(args) != 3+6+6 {
 		t.Fatalf("%d figures", len(args))
 	}

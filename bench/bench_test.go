@@ -66,7 +66,8 @@ func TestRunKernelsInBothPrecisions(t *testing.T) {
 		t.Skip("no AVX512_BF16")
 	}
 	report, err := bench.Run(t.Context(), bench.Config{
-		Suites: []string{"kernels", "nn-forward"}, Rows: regexp.MustCompile("^(gemm|conv|read|logistic)"), Models: []string{"logistic"}, Quick: true,
+		Suites: []string{"kernels", "nn-forward"}, Rows: regexp.MustCompile("^(gemm|conv|read|logistic)"),
+		Models: []string{"logistic"}, Quick: true,
 		Precisions: []nn.Precision{nn.FP32, nn.BF16},
 	}, nil)
 	if err != nil {
@@ -80,11 +81,15 @@ func TestRunKernelsInBothPrecisions(t *testing.T) {
 		}
 		count[r.Name]--
 		fp32 := report.Results[i-1]
-		if fp32.Name != r.Name || fp32.Shape != r.Shape || !(r.Gain > 0) || r.PeakGFLOPS <= 0 || r.PeakGFLOPS == fp32.PeakGFLOPS {
+		if fp32.Name != r.Name || fp32.Shape != r.Shape || !(r.Gain > 0) || r.PeakGFLOPS <= 0 ||
+			r.PeakGFLOPS == fp32.PeakGFLOPS {
 			t.Errorf("%+v stands behind %+v", r, fp32)
 		}
 	}
-	want := map[string]int{"gemm": 0, "gemm-dx": 0, "gemm-dw": 0, "conv": 0, "conv-dw": 0, "logistic": 0, "read": count["read"]}
+	want := map[string]int{
+		"gemm": 0, "gemm-dx": 0, "gemm-dw": 0, "conv": 0, "conv-dw": 0, "logistic": 0,
+		"read": count["read"],
+	}
 	if !maps.Equal(count, want) || count["read"] == 0 {
 		t.Errorf("rows in fp32 without one in bf16: %v", count)
 	}
@@ -110,7 +115,10 @@ func TestReportJSON(t *testing.T) {
 		}
 	}
 	first := top["results"].([]any)[0].(map[string]any)
-	for _, key := range []string{"suite", "name", "level", "threads", "batch", "shape", "seconds", "gflops", "peak_gflops", "peak_fraction", "samples_per_second", "spread"} {
+	for _, key := range []string{
+		"suite", "name", "level", "threads", "batch", "shape", "seconds", "gflops", "peak_gflops",
+		"peak_fraction", "samples_per_second", "spread",
+	} {
 		if _, ok := first[key]; !ok {
 			t.Errorf("result has no %q", key)
 		}
@@ -120,7 +128,10 @@ func TestReportJSON(t *testing.T) {
 // TestRunChecksAllSuitesFirst measures nothing when a later suite cannot run.
 func TestRunChecksAllSuitesFirst(t *testing.T) {
 	started := 0
-	_, err := bench.Run(t.Context(), bench.Config{Suites: []string{"kernels", "nn"}, Quick: true, Models: []string{"nope"}}, func(string) { started++ })
+	_, err := bench.Run(t.Context(), bench.Config{
+		Suites: []string{"kernels", "nn"}, Quick: true,
+		Models: []string{"nope"},
+	}, func(string) { started++ })
 	if err == nil || !strings.Contains(err.Error(), "nope") || started > 0 {
 		t.Errorf("error %v after %d rows", err, started)
 	}

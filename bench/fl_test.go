@@ -11,7 +11,10 @@ import (
 
 // TestRunRounds measures rounds of a small model with one worker and with two.
 func TestRunRounds(t *testing.T) {
-	report, err := bench.Run(t.Context(), bench.Config{Suites: []string{"fl"}, Models: []string{"logistic"}, Batch: 10, Workers: 2, Quick: true}, nil)
+	report, err := bench.Run(t.Context(), bench.Config{
+		Suites: []string{"fl"}, Models: []string{"logistic"}, Batch: 10,
+		Workers: 2, Quick: true,
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +23,8 @@ func TestRunRounds(t *testing.T) {
 	}
 	for i, r := range report.Results {
 		x := r.Round
-		if r.Threads != i+1 || r.Suite != "fl" || r.Optimizer != "sgd" || r.Batch != 10 || r.Seconds <= 0 || r.GFLOPS <= 0 || x == nil {
+		if r.Threads != i+1 || r.Suite != "fl" || r.Optimizer != "sgd" || r.Batch != 10 || r.Seconds <= 0 || r.GFLOPS <= 0 ||
+			x == nil {
 			t.Fatalf("result %+v", r)
 		}
 		if x.Cohort != 4 || x.Clients != 4 || x.Trials != 1 || x.GCStop <= 0 || x.Outside <= 0 || x.Outside >= 1 {
@@ -47,7 +51,10 @@ func TestRoundsOfEveryKindOfInput(t *testing.T) {
 		layers string
 		input  nn.Shape
 	}{
-		{"[[model.layers]]\ntype = \"conv\"\nfilters = 4\nkernel = 3\n[[model.layers]]\ntype = \"dense\"\n", nn.Shape{H: 6, W: 5, C: 3}},
+		{
+			"[[model.layers]]\ntype = \"conv\"\nfilters = 4\nkernel = 3\n[[model.layers]]\ntype = \"dense\"\n",
+			nn.Shape{H: 6, W: 5, C: 3},
+		},
 		{"[[model.layers]]\ntype = \"dense\"\n", nn.Shape{H: 1, W: 1, C: 9}},
 		{text("last"), nn.Shape{Seq: 7, Vocab: 30}},
 		{text("every"), nn.Shape{Seq: 7, Vocab: 300}},
@@ -56,7 +63,10 @@ func TestRoundsOfEveryKindOfInput(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.layers), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		cfg := bench.Config{Suites: []string{"fl"}, Models: []string{path}, Input: c.input, Classes: 30, Workers: 1, Quick: true}
+		cfg := bench.Config{
+			Suites: []string{"fl"}, Models: []string{path}, Input: c.input, Classes: 30, Workers: 1,
+			Quick: true,
+		}
 		report, err := bench.Run(t.Context(), cfg, nil)
 		if err != nil {
 			t.Fatalf("%+v: %v", c.input, err)

@@ -18,11 +18,19 @@ func sampleReport() *bench.Report {
 		Torch:   bench.TorchInfos{{Version: "1.13", Python: "3.11", BLAS: "libopenblas.so"}},
 		Results: []bench.Result{
 			{
-				Suite: "nn", Name: "logistic", Threads: 1, Batch: 10, Shape: "784", Optimizer: "momentum", Seconds: 1e-3, GFLOPS: 50, PeakGFLOPS: 100,
-				PeakFraction: 0.5, SamplesPerSecond: 1e4, Ratio: 2, Torch: []bench.Rival{{Threads: 1, Processes: 2, SamplesPerSecond: 5e3, Ratio: 2}},
+				Suite: "nn", Name: "logistic", Threads: 1, Batch: 10, Shape: "784", Optimizer: "momentum", Seconds: 1e-3,
+				GFLOPS: 50, PeakGFLOPS: 100,
+				PeakFraction: 0.5, SamplesPerSecond: 1e4, Ratio: 2,
+				Torch: []bench.Rival{{Threads: 1, Processes: 2, SamplesPerSecond: 5e3, Ratio: 2}},
 			},
-			{Suite: "kernels", Name: "gemm", Threads: 1, Batch: 1, Shape: "m=1", Seconds: 2e-6, Bound: "memory", RooflineFraction: 0.9, SamplesPerSecond: 5e5},
-			{Suite: "fl", Name: "logistic", Threads: 2, Batch: 10, Shape: "784", Seconds: 0.25, SamplesPerSecond: 8e3, Round: &bench.Round{Speedup: 1.9, Outside: 0.02}},
+			{
+				Suite: "kernels", Name: "gemm", Threads: 1, Batch: 1, Shape: "m=1", Seconds: 2e-6, Bound: "memory",
+				RooflineFraction: 0.9, SamplesPerSecond: 5e5,
+			},
+			{
+				Suite: "fl", Name: "logistic", Threads: 2, Batch: 10, Shape: "784", Seconds: 0.25, SamplesPerSecond: 8e3,
+				Round: &bench.Round{Speedup: 1.9, Outside: 0.02},
+			},
 		},
 	}
 }
@@ -39,7 +47,10 @@ func TestTables(t *testing.T) {
 	if err := report.WriteMarkdown(&markdown); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"2 processes", "90.0 % memory", "2.00", "1.90", "2.00 us", "PyTorch 1.13", "2026-01-02"} {
+	for _, want := range []string{
+		"2 processes", "90.0 % memory", "2.00", "1.90", "2.00 us", "PyTorch 1.13",
+		"2026-01-02",
+	} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table lacks %q:\n%s", want, table)
 		}
@@ -70,17 +81,22 @@ func TestBrief(t *testing.T) {
 	r := sampleReport()
 	r.Torch = append(r.Torch, bench.TorchInfo{Version: "2.6"})
 	x := &r.Results[0]
-	x.Torch = append(x.Torch, bench.Rival{Version: "2.6", Precision: "bf16", Threads: 1, Processes: 1, Error: "ValueError: no layer of type batchnorm " + strings.Repeat("|", 300)})
+	x.Torch = append(x.Torch, bench.Rival{
+		Version: "2.6", Precision: "bf16", Threads: 1, Processes: 1,
+		Error: "ValueError: no layer of type batchnorm " + strings.Repeat("|", 300),
+	})
 	rows, notes := r.Brief(120)
 	for _, row := range rows {
 		if width := len(strings.Join(row, "  ")); width > 120 || len(row) != len(rows[0]) {
 			t.Errorf("%d columns: %q", width, row)
 		}
 	}
-	if all := len(r.Table()[0]); len(rows[0]) >= all || !slices.Contains(rows[0], "ratio") || !slices.Contains(rows[0], "time") {
+	if all := len(r.Table()[0]); len(rows[0]) >= all || !slices.Contains(rows[0], "ratio") ||
+		!slices.Contains(rows[0], "time") {
 		t.Errorf("of %d columns there are %q", all, rows[0])
 	}
-	if len(notes) != 2 || !strings.Contains(notes[0], "PyTorch 2.6 bf16 failed: ValueError: no layer of type batchnorm") || !strings.HasPrefix(notes[1], "not shown: allocs/round, ") {
+	if len(notes) != 2 || !strings.Contains(notes[0], "PyTorch 2.6 bf16 failed: ValueError: no layer of type batchnorm") ||
+		!strings.HasPrefix(notes[1], "not shown: allocs/round, ") {
 		t.Errorf("notes %q", notes)
 	}
 	if rows, _ := r.Brief(1 << 20); len(rows[0]) != len(r.Table()[0]) {
@@ -101,7 +117,8 @@ func TestEachRowIsKept(t *testing.T) {
 		return nil
 	}
 	report, err := bench.Run(ctx, cfg, nil)
-	if !errors.Is(err, context.Canceled) || len(report.Results) != 2 || !slices.Equal(seen, []int{1, 2}) || report.PeakGFLOPS == 0 {
+	if !errors.Is(err, context.Canceled) || len(report.Results) != 2 || !slices.Equal(seen, []int{1, 2}) ||
+		report.PeakGFLOPS == 0 {
 		t.Fatalf("rows %v, error %v", seen, err)
 	}
 }
@@ -113,14 +130,18 @@ func TestJoin(t *testing.T) {
 	b.Torch[0].Version, b.Results = "2.6", b.Results[:1]
 	x := &b.Results[0]
 	x.Precision, x.SamplesPerSecond = "bf16", 15e3
-	x.Torch = []bench.Rival{{Version: "2.6", Precision: "bf16", Threads: 1, Processes: 1, SamplesPerSecond: 8e3, Ratio: 15. / 8}}
+	x.Torch = []bench.Rival{{
+		Version: "2.6", Precision: "bf16", Threads: 1, Processes: 1, SamplesPerSecond: 8e3,
+		Ratio: 15. / 8,
+	}}
 	a.Results[0].Precision = "fp32"
 	all, err := bench.Join(a, b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	first, last := all.Results[0], all.Results[3]
-	if len(all.Torch) != 2 || len(first.Torch) != 2 || len(last.Torch) != 2 || first.Ratio != 1.25 || last.Ratio != 1.875 || last.Gain != 1.5 {
+	if len(all.Torch) != 2 || len(first.Torch) != 2 || len(last.Torch) != 2 || first.Ratio != 1.25 ||
+		last.Ratio != 1.875 || last.Gain != 1.5 {
 		t.Errorf("%d PyTorches; %+v; %+v", len(all.Torch), first, last)
 	}
 	b.Machine.CPU = "Another"

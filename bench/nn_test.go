@@ -22,7 +22,8 @@ func TestRunModels(t *testing.T) {
 	}
 	for i, suite := range cfg.Suites {
 		r := report.Results[i]
-		if r.Suite != suite || r.Name != "logistic" || r.Batch != 7 || r.Shape != "28x28x1" || r.SamplesPerSecond <= 0 || r.GFLOPS <= 0 || r.PeakGFLOPS <= 0 {
+		if r.Suite != suite || r.Name != "logistic" || r.Batch != 7 || r.Shape != "28x28x1" || r.SamplesPerSecond <= 0 ||
+			r.GFLOPS <= 0 || r.PeakGFLOPS <= 0 {
 			t.Errorf("result %+v", r)
 		}
 		if got := float64(r.Batch) / r.Seconds; got < 0.999*r.SamplesPerSecond || got > 1.001*r.SamplesPerSecond {
@@ -40,7 +41,10 @@ func TestRunModels(t *testing.T) {
 
 // TestRunPlainSGD wants rows of both optimizers where the plain one is asked for.
 func TestRunPlainSGD(t *testing.T) {
-	report, err := bench.Run(t.Context(), bench.Config{Suites: []string{"nn"}, Models: []string{"leaf-femnist-cnn"}, Batch: 1, Quick: true}, nil)
+	report, err := bench.Run(t.Context(), bench.Config{
+		Suites: []string{"nn"}, Models: []string{"leaf-femnist-cnn"},
+		Batch: 1, Quick: true,
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +60,10 @@ func TestRunComposedModel(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg := bench.Config{Suites: []string{"nn"}, Models: []string{path}, Batch: 3, Quick: true, Input: nn.Shape{H: 6, W: 5, C: 2}, Classes: 4}
+	cfg := bench.Config{
+		Suites: []string{"nn"}, Models: []string{path}, Batch: 3, Quick: true,
+		Input: nn.Shape{H: 6, W: 5, C: 2}, Classes: 4,
+	}
 	report, err := bench.Run(t.Context(), cfg, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +71,8 @@ func TestRunComposedModel(t *testing.T) {
 	r := report.Results[0]
 	// 2 x 4 x 3 pixels x 4 filters x 18 inputs, twice; dense 48 x 4, three times.
 	perSample := 2*(2*4*3*4*18) + 3*(2*48*4)
-	if want := float64(perSample) * r.SamplesPerSecond / 1e9; r.Name != "small" || r.Shape != "6x5x2" || r.GFLOPS < 0.999*want || r.GFLOPS > 1.001*want {
+	if want := float64(perSample) * r.SamplesPerSecond / 1e9; r.Name != "small" || r.Shape != "6x5x2" ||
+		r.GFLOPS < 0.999*want || r.GFLOPS > 1.001*want {
 		t.Errorf("result %+v; want %v GFLOP/s", r, want)
 	}
 	cfg.Input = nn.Shape{}

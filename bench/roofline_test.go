@@ -13,7 +13,8 @@ import (
 // units and 3 outputs, batches of 5, with what was counted by hand, on a machine that the
 // arithmetic bounds, on one that the memory does, and on one with a small cache.
 func TestRooflineOfAHandCountedNetwork(t *testing.T) {
-	m, err := models.FromLayers([]models.LayerSpec{{Type: "dense", Units: 7}, {Type: "relu"}, {Type: "dense"}}, nn.Shape{H: 1, W: 1, C: 20}, 3)
+	m, err := models.FromLayers([]models.LayerSpec{{Type: "dense", Units: 7}, {Type: "relu"}, {Type: "dense"}},
+		nn.Shape{H: 1, W: 1, C: 20}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,11 @@ func TestRooflineOfAHandCountedNetwork(t *testing.T) {
 		{"step, memory", roofline{1e9, one(1)}, nn.FP32, momentumSGD, moved, true},
 		{"step in bf16, memory", roofline{1e9, one(1)}, nn.BF16, momentumSGD, moved, true},
 		{"step without momentum", roofline{1e9, one(1)}, nn.FP32, plainSGD, moved - 4*2*params, true},
-		{"step, values of a sample in a cache", roofline{1e9, []Bandwidth{{4 * (20 + 7), math.Inf(1)}, {1 << 30, 1}}}, nn.FP32, momentumSGD, 4 * 8 * params, true},
+		{
+			"step, values of a sample in a cache",
+			roofline{1e9, []Bandwidth{{4 * (20 + 7), math.Inf(1)}, {1 << 30, 1}}},
+			nn.FP32, momentumSGD, 4 * 8 * params, true,
+		},
 	} {
 		got, memory := c.r.network(work, 5, c.p, c.optimizer)
 		if math.Abs(got-c.want) > 1e-6*c.want || memory != c.memory {
@@ -52,11 +57,15 @@ func TestRooflineOfAHandCountedNetwork(t *testing.T) {
 
 // TestExplain explains a small network: its layers and the rest are the step.
 func TestExplain(t *testing.T) {
-	e, err := Explain(context.Background(), Config{Quick: true, Models: []string{"logistic"}, Input: nn.Shape{H: 1, W: 1, C: 60}, Batch: 4})
+	e, err := Explain(context.Background(), Config{
+		Quick: true, Models: []string{"logistic"},
+		Input: nn.Shape{H: 1, W: 1, C: 60}, Batch: 4,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Model != "logistic" || e.Batch != 4 || len(e.Layers) != 1 || e.Layers[0].Layer != "dense1" || e.Layers[0].Forward <= 0 || e.Layers[0].Backward <= 0 ||
+	if e.Model != "logistic" || e.Batch != 4 || len(e.Layers) != 1 || e.Layers[0].Layer != "dense1" ||
+		e.Layers[0].Forward <= 0 || e.Layers[0].Backward <= 0 ||
 		!(e.RooflineFraction > 0 && e.RooflineFraction < 1) || e.PeakGFLOPS <= 0 || len(e.Bandwidths) != 4 {
 		t.Errorf("%+v", e)
 	}

@@ -80,7 +80,10 @@ func TestScaleFigure(t *testing.T) {
 	if runtime.GOARCH == "amd64" && !bytes.Equal(svg.Bytes(), recorded) {
 		t.Error("results/scale.svg is stale: fedfast bench --from bench/results/scale.json --plot bench/results/scale.svg draws it")
 	}
-	for _, want := range []string{">time, ms<", ">memory, MB<", ">10,000<", ">clients per round, of 1,000<", "AMD EPYC, 2 cores, level avx512"} {
+	for _, want := range []string{
+		">time, ms<", ">memory, MB<", ">10,000<", ">clients per round, of 1,000<",
+		"AMD EPYC, 2 cores, level avx512",
+	} {
 		if !strings.Contains(svg.String(), want) {
 			t.Errorf("no %s", want)
 		}
@@ -114,7 +117,9 @@ func TestSpeedFigure(t *testing.T) {
 	}
 	// In results/nn-zen4.json: 2.2 times PyTorch's best in fp32 and 3.7 times in bf16.
 	lines := f.Panels[0].Lines
-	if at := slices.Index(f.Panels[0].X.Names, "leaf-femnist-cnn"); at < 0 || math.Abs(lines[0].Points[at].Y-3.74) > 0.01 || math.Abs(lines[1].Points[at].Y-2.23) > 0.01 || lines[2].Points[at].Y != 1 {
+	if at := slices.Index(f.Panels[0].X.Names, "leaf-femnist-cnn"); at < 0 ||
+		math.Abs(lines[0].Points[at].Y-3.74) > 0.01 || math.Abs(lines[1].Points[at].Y-2.23) > 0.01 ||
+		lines[2].Points[at].Y != 1 {
 		t.Errorf("the lines are %+v", lines)
 	}
 	if _, err := (&bench.Report{}).Figure(); err == nil {
@@ -190,7 +195,8 @@ func TestREADMESaysWhatWasMeasured(t *testing.T) {
 		spread(alike) + " times as fast as PyTorch, both in float32, on Zen 4",
 		"bf16 is " + spread(bf16) + " times as fast, fp32 " + spread(fp32) + " times](bench/results/speed.svg)",
 		"for " + fmt.Sprintf("%d of these %d networks is bfloat16", autocast, n),
-		"float32 against float32, fedfast is " + spread(alike) + " times as fast; its bf16 is " + spread(bf16) + " and its fp32 " + spread(fp32) + " times as fast as PyTorch's best",
+		"float32 against float32, fedfast is " + spread(alike) + " times as fast; its bf16 is " + spread(bf16) +
+			" and its fp32 " + spread(fp32) + " times as fast as PyTorch's best",
 		fmt.Sprintf("`leaf-char-lstm` has %.1f and %.1f times its best", lstm["bf16"], lstm["fp32"]),
 		fmt.Sprintf("bf16 is slower than float32 for %d of %d networks", slower, rows),
 	} {

@@ -29,12 +29,14 @@ func startTorch(t *testing.T) *bench.Torch {
 // TestTorchIsMissing wants one line that says what to do.
 func TestTorchIsMissing(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "python")
-	if err := os.WriteFile(empty, []byte("#!/bin/sh\necho '{\"error\": \"No module named torch\"}'\n"), 0o700); err != nil {
+	if err := os.WriteFile(empty, []byte("#!/bin/sh\necho '{\"error\": \"No module named torch\"}'\n"),
+		0o700); err != nil {
 		t.Fatal(err)
 	}
 	for python, lack := range map[string]string{"/nosuch/python": "no such file", empty: "No module named torch"} {
 		_, err := bench.StartTorch(t.Context(), python)
-		if err == nil || !strings.Contains(err.Error(), lack) || !strings.Contains(err.Error(), "python3-torch") || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), lack) || !strings.Contains(err.Error(), "python3-torch") ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v", python, err)
 		}
 	}
@@ -48,7 +50,8 @@ func TestTorchIsMissing(t *testing.T) {
 func fakeTorch(t *testing.T, version, script string) *bench.Torch {
 	t.Helper()
 	python := filepath.Join(t.TempDir(), "python")
-	hello := `echo '{"torch": "` + version + `", "python": "3", "blas": "'$OPENBLAS_CORETYPE$OPENBLAS_L2_SIZE'libblas", "blas_kernel": "Zen"}'`
+	hello := `echo '{"torch": "` + version +
+		`", "python": "3", "blas": "'$OPENBLAS_CORETYPE$OPENBLAS_L2_SIZE'libblas", "blas_kernel": "Zen"}'`
 	if err := os.WriteFile(python, []byte("#!/bin/sh\n"+hello+"\n"+script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -71,13 +74,17 @@ func TestTorchThatCrashes(t *testing.T) {
 	t.Setenv("OPENBLAS_L2_SIZE", "")
 	crashing := fakeTorch(t, "9.1", "read job; kill -KILL $$")
 	running := fakeTorch(t, "9.2", `while read job; do echo '{"times": [0.25, 0.25]}'; done`)
-	cfg := bench.Config{Suites: []string{"fl"}, Models: []string{"logistic"}, Batch: 10, Workers: 1, Quick: true, Torch: []*bench.Torch{crashing, running}}
+	cfg := bench.Config{
+		Suites: []string{"fl"}, Models: []string{"logistic"}, Batch: 10, Workers: 1, Quick: true,
+		Torch: []*bench.Torch{crashing, running},
+	}
 	report, err := bench.Run(t.Context(), cfg, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := report.Results[0]
-	if len(r.Torch) != 2 || !strings.Contains(r.Torch[0].Error, "killed") || r.Torch[0].Ratio != 0 || r.Torch[1].Seconds != 0.25 || r.Ratio != r.Torch[1].Ratio {
+	if len(r.Torch) != 2 || !strings.Contains(r.Torch[0].Error, "killed") || r.Torch[0].Ratio != 0 ||
+		r.Torch[1].Seconds != 0.25 || r.Ratio != r.Torch[1].Ratio {
 		t.Errorf("ratio %v to %+v", r.Ratio, r.Torch)
 	}
 	table := strings.Join(append(report.Heading(), strings.Join(report.Table()[1], " ")), "\n")
@@ -100,10 +107,15 @@ func TestTorchHasTheSameNetworks(t *testing.T) {
 		t.Skip("builds every model")
 	}
 	want := []string{
-		"logistic", "leaf-femnist-cnn", "reddi-emnist-cnn", "fedex-femnist-cnn", "fedex-cifar-cnn", "mcmahan-cifar-cnn", "fedtune-2conv2dense", "fedtune-4conv2dense", "pfllib-cnn",
-		"resnet18", "resnet18-gn", "mobilenet-small", "mbv3-cifar", "mbv3-cifar-mid", "mbv3-paper32", "darts-cifar", "vit-tiny", "leaf-char-lstm", "fedex-char-lstm", "tff-char-lstm", "so-nwp-lstm", "char-gpt", "so-tag-lr",
+		"logistic", "leaf-femnist-cnn", "reddi-emnist-cnn", "fedex-femnist-cnn", "fedex-cifar-cnn", "mcmahan-cifar-cnn",
+		"fedtune-2conv2dense", "fedtune-4conv2dense", "pfllib-cnn",
+		"resnet18", "resnet18-gn", "mobilenet-small", "mbv3-cifar", "mbv3-cifar-mid", "mbv3-paper32", "darts-cifar",
+		"vit-tiny", "leaf-char-lstm", "fedex-char-lstm", "tff-char-lstm", "so-nwp-lstm", "char-gpt", "so-tag-lr",
 	}
-	report, err := bench.Run(t.Context(), bench.Config{Suites: []string{"nn-forward", "layers"}, Models: want, Batch: 2, Quick: true, Torch: []*bench.Torch{torch}}, nil)
+	report, err := bench.Run(t.Context(), bench.Config{
+		Suites: []string{"nn-forward", "layers"}, Models: want, Batch: 2,
+		Quick: true, Torch: []*bench.Torch{torch},
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +127,8 @@ func TestTorchHasTheSameNetworks(t *testing.T) {
 			t.Errorf("%s: %+v", r.Name, r.Torch)
 			continue
 		}
-		if got := r.SamplesPerSecond / r.Torch[0].SamplesPerSecond; math.Abs(got-r.Ratio) > 1e-9*got || r.Ratio != r.Torch[0].Ratio {
+		if got := r.SamplesPerSecond / r.Torch[0].SamplesPerSecond; math.Abs(got-r.Ratio) > 1e-9*got ||
+			r.Ratio != r.Torch[0].Ratio {
 			t.Errorf("%s: ratio %v and %v, want %v", r.Name, r.Ratio, r.Torch[0].Ratio, got)
 		}
 	}
@@ -165,7 +178,8 @@ layers = [
 				t.Fatal(err)
 			}
 			report, err := bench.Run(t.Context(), bench.Config{
-				Suites: []string{"nn", "nn-forward"}, Models: []string{path}, Batch: 3, Quick: true, Torch: []*bench.Torch{torch}, Input: c.input, Classes: 4,
+				Suites: []string{"nn", "nn-forward"}, Models: []string{path}, Batch: 3, Quick: true, Torch: []*bench.Torch{torch},
+				Input: c.input, Classes: 4,
 			}, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -182,7 +196,10 @@ layers = [
 // TestTorchRounds compares whole rounds with PyTorch's three forms.
 func TestTorchRounds(t *testing.T) {
 	torch := startTorch(t)
-	cfg := bench.Config{Suites: []string{"fl"}, Models: []string{"logistic"}, Batch: 10, Workers: 2, Quick: true, Torch: []*bench.Torch{torch}}
+	cfg := bench.Config{
+		Suites: []string{"fl"}, Models: []string{"logistic"}, Batch: 10, Workers: 2, Quick: true,
+		Torch: []*bench.Torch{torch},
+	}
 	report, err := bench.Run(t.Context(), cfg, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -137,7 +137,13 @@ func TestMixedSideFederations(t *testing.T) {
 	for _, c := range []struct {
 		test  int
 		notes string
-	}{{200, "[]"}, {700, "[100 proxy samples are too few for 3 clients of 20 to 70: they share some a client of 62 classes gets 52 samples instead of 70"}} {
+	}{
+		{200, "[]"},
+		{
+			700,
+			"[100 proxy samples are too few for 3 clients of 20 to 70: they share some a client of 62 classes gets 52 samples instead of 70",
+		},
+	} {
 		side, err := fed.Side(data.Side{Clients: clients, Test: c.test, Seed: 7})
 		if err != nil {
 			t.Fatal(err)

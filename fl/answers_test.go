@@ -44,7 +44,10 @@ func TestMeasures(t *testing.T) {
 	}
 	one := newEngine(t, config(1))
 	eval, scores := train(one)
-	for name, s := range map[string]*Summary{"global": &eval.GlobalTest, "personalized": &eval.PersonalizedTest, "unseen": &eval.Unseen, "adapted": &eval.UnseenAdapted} {
+	for name, s := range map[string]*Summary{
+		"global": &eval.GlobalTest, "personalized": &eval.PersonalizedTest,
+		"unseen": &eval.Unseen, "adapted": &eval.UnseenAdapted,
+	} {
 		m := s.Measures
 		if m == nil || m.Samples != s.Examples || m.Every != 0 {
 			t.Fatalf("%s: measures %+v of %d samples", name, m, s.Examples)
@@ -72,7 +75,8 @@ func TestMeasures(t *testing.T) {
 	}
 	bare := config(1)
 	bare.Measures = false
-	if s := runRounds(t, newEngine(t, bare).NewTrial(0), plan, 1)[0].Score(false, ScoreOptions{}); !math.IsNaN(s.Metric(tuners.MetricROCAUC)) {
+	if s := runRounds(t, newEngine(t, bare).NewTrial(0), plan, 1)[0].Score(false,
+		ScoreOptions{}); !math.IsNaN(s.Metric(tuners.MetricROCAUC)) {
 		t.Error("a ROC AUC without answers")
 	}
 	if worst := WorstScore(false); worst.Metric(tuners.MetricROCAUC) != 0 || worst.Metric(tuners.MetricLogLoss) < 1e5 {

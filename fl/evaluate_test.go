@@ -85,7 +85,8 @@ func TestEvaluationInJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	const measured = `{"error":0,"loss":0.5,"unweighted":0,"p10":0,"p50":0,"p90":0,"worst_decile":0,"variance":0,"clients":4,"examples":9}`
-	if wantText := `{"global_val":null,"global_test":` + measured + `,"personalized_val":null,"personalized_test":null,"unseen":null,"unseen_adapted":null}`; string(text) != wantText {
+	if wantText := `{"global_val":null,"global_test":` + measured +
+		`,"personalized_val":null,"personalized_test":null,"unseen":null,"unseen_adapted":null}`; string(text) != wantText {
 		t.Errorf("written as %s, want %s", text, wantText)
 	}
 	var got Evaluation

@@ -195,7 +195,12 @@ func TestMismatchedLengthsPanic(t *testing.T) {
 		"Dropout p":       func() { kernels.Dropout(x, x, 1, 1, 2) },
 		"ColSum":          func() { kernels.ColSum(x, y, 2, 3, 3) },
 		"SoftmaxXent":     func() { kernels.SoftmaxXent(nil, y, 16, 1, 4, []int32{4}, 1) },
-		"LSTMForward":     func() { kernels.LSTMForward(&kernels.LSTM{M: 1, H: 16, Ldh: 16, Gates: x, C: x, TanhC: x, HOut: x}) },
+		"LSTMForward": func() {
+			kernels.LSTMForward(&kernels.LSTM{
+				M: 1, H: 16, Ldh: 16, Gates: x, C: x, TanhC: x,
+				HOut: x,
+			})
+		},
 		"MaxPool": func() {
 			kernels.MaxPool(&kernels.Pool{OH: 1, OW: 1, C: 16, KH: 2, KW: 2, Stride: 2, Src: x, SrcW: 2, Dst: x})
 		},

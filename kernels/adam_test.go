@@ -18,13 +18,15 @@ func TestAdamStep(t *testing.T) {
 			kernelstest.ForEachLevel(t, func(t *testing.T) {
 				r := newRand(6)
 				eachLength(func(n, offset int) {
-					w, g, m := kernelstest.Random(r, n, offset), kernelstest.Random(r, n, 15-offset), kernelstest.Random(r, n, offset/2)
+					w, g, m := kernelstest.Random(r, n, offset), kernelstest.Random(r, n, 15-offset),
+						kernelstest.Random(r, n, offset/2)
 					v, anchor := kernelstest.Random(r, n, 5), kernelstest.Random(r, n, 3)
 					for i, x := range v.Data { // a mean of squares
 						v.Data[i] = x * x
 					}
 					a := kernels.Adam{
-						W: w.Data, G: g.Data, M: m.Data, V: v.Data, Decay: 0.01, Mu: 0.3, Keep: 0.99, Beta1: 0.9, Rest1: 0.1, Beta2: 0.999, Rest2: 0.001,
+						W: w.Data, G: g.Data, M: m.Data, V: v.Data, Decay: 0.01, Mu: 0.3, Keep: 0.99, Beta1: 0.9, Rest1: 0.1,
+						Beta2: 0.999, Rest2: 0.001,
 						Rate: 0.1, Scale: 1.5, Eps: 1e-8, First: first,
 					}
 					if proximal {

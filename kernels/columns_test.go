@@ -26,7 +26,10 @@ func newColumnCase(seed uint64, m, n int, causal bool, first int) *columnCase {
 	for i := range c.x.Data {
 		c.x.Data[i] *= 8
 	}
-	c.Columns = kernels.Columns{M: m, N: n, X: c.x.Data, Ld: ld, Causal: causal, First: first, Largest: c.largest.Data, Scale: c.scale.Data}
+	c.Columns = kernels.Columns{
+		M: m, N: n, X: c.x.Data, Ld: ld, Causal: causal, First: first, Largest: c.largest.Data,
+		Scale: c.scale.Data,
+	}
 	return c
 }
 

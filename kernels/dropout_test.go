@@ -19,7 +19,8 @@ func TestDropoutEqualsPhilox(t *testing.T) {
 			src.Check(t, "src")
 			dst.Check(t, "dst")
 			for i, x := range src.Data {
-				w := kernels.Philox([4]uint32{uint32(i / 4), 0, uint32(stream), uint32(stream >> 32)}, [2]uint32{uint32(key), uint32(key >> 32)})
+				w := kernels.Philox([4]uint32{uint32(i / 4), 0, uint32(stream), uint32(stream >> 32)},
+					[2]uint32{uint32(key), uint32(key >> 32)})
 				want := float32(0)
 				if float64(w[i%4]) >= float64(p)*(1<<32) {
 					want = x * float32(1/(1-float64(p)))

@@ -64,7 +64,10 @@ func BenchmarkNarrow(b *testing.B) {
 			x, y, w := make([]float32, m*in), make([]float32, m*out), make([]float32, in*out)
 			nn := kernels.NN{M: m, N: out, Cols: c[1], K: c[0], A: x, Lda: in, B: w, BRows: in, C: y, Ldc: out}
 			tn := kernels.TN{M: m, N: out, Cols: c[1], K: c[0], A: x, Lda: in, G: y, Ldg: out, C: w, CRows: in}
-			for name, f := range map[string]func(){"forward": func() { kernels.GemmNN(&nn) }, "weights": func() { kernels.GemmTN(&tn) }} {
+			for name, f := range map[string]func(){
+				"forward": func() { kernels.GemmNN(&nn) },
+				"weights": func() { kernels.GemmTN(&tn) },
+			} {
 				b.Run(fmt.Sprintf("%s/in=%d/out=%d", name, c[0], c[1]), func(b *testing.B) {
 					for b.Loop() {
 						f()

@@ -23,7 +23,10 @@ func ExampleGemmNN() {
 		1, 1,
 	}
 	y := make([]float32, 2*kernels.Pad(3))
-	kernels.GemmNN(&kernels.NN{M: 2, N: kernels.Pad(3), K: 2, A: x, Lda: 2, B: packed, Bias: bias, C: y, Ldc: kernels.Pad(3), ReLU: true})
+	kernels.GemmNN(&kernels.NN{
+		M: 2, N: kernels.Pad(3), K: 2, A: x, Lda: 2, B: packed, Bias: bias, C: y,
+		Ldc: kernels.Pad(3), ReLU: true,
+	})
 	fmt.Println(y[:3])
 	fmt.Println(y[kernels.Pad(3):][:3])
 	// Output:

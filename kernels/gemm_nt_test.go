@@ -82,7 +82,10 @@ func TestGemmNTSweeps(t *testing.T) {
 		sweep(func(n int) {
 			ntCase{m: n, k: 6, n: 3, lda: 50, offset: n % 16, acc: n%2 == 0}.run(t, r)
 			for m := 1; m <= 7; m++ {
-				ntCase{m: m, k: n, n: 1 + n%3, lda: 16 * (1 + n%3), moreRows: n % 2, moreLanes: n % 5, offset: n % 16, ahead: true}.run(t, r)
+				ntCase{
+					m: m, k: n, n: 1 + n%3, lda: 16 * (1 + n%3), moreRows: n % 2, moreLanes: n % 5, offset: n % 16,
+					ahead: true,
+				}.run(t, r)
 			}
 			ntCase{m: 1 + n%4, k: 1 + n%9, n: n % 67, lda: n%67*16 + 1, acc: n%3 == 0, ahead: true}.run(t, r)
 		})
@@ -95,8 +98,9 @@ func TestGemmNTRandom(t *testing.T) {
 		for range trials() {
 			n := r.IntN(12)
 			ntCase{
-				m: r.IntN(20), k: r.IntN(60), n: n, lda: n*16 + r.IntN(20) - min(n, 1)*r.IntN(9), moreRows: r.IntN(3), moreLanes: r.IntN(20),
-				acc: r.IntN(2) == 0, offset: r.IntN(16), ahead: r.IntN(2) == 0,
+				m: r.IntN(20), k: r.IntN(60), n: n, lda: n*16 + r.IntN(20) - min(n, 1)*r.IntN(9), moreRows: r.IntN(3),
+				moreLanes: r.IntN(20),
+				acc:       r.IntN(2) == 0, offset: r.IntN(16), ahead: r.IntN(2) == 0,
 			}.run(t, r)
 		}
 	})
@@ -143,7 +147,10 @@ func BenchmarkGemmNT(b *testing.B) {
 		for _, m := range []int{1, 5, 8, 10, 16, 20, 64} {
 			for _, panels := range []int{16, 32} {
 				rows := 2048 / panels
-				g := kernels.NT{M: m, K: rows, N: panels * 16, A: ones(m * 2048), Lda: 2048, B: ones(3136 * panels * 16), BRows: 3136, L: ones(m * rows * 16), Accumulate: true}
+				g := kernels.NT{
+					M: m, K: rows, N: panels * 16, A: ones(m * 2048), Lda: 2048, B: ones(3136 * panels * 16),
+					BRows: 3136, L: ones(m * rows * 16), Accumulate: true,
+				}
 				b.Run(fmt.Sprintf("m=%d/panels=%d", m, panels), func(b *testing.B) {
 					for b.Loop() {
 						kernels.GemmNT(&g)
@@ -153,7 +160,10 @@ func BenchmarkGemmNT(b *testing.B) {
 			}
 		}
 		for _, m := range []int{3, 10} {
-			g := kernels.NT{M: m, K: 8, N: 32 * 16, A: ones(m * 2064), Lda: 2064, B: ones(3136 * 16), L: ones(m * 128 * 16), Accumulate: true}
+			g := kernels.NT{
+				M: m, K: 8, N: 32 * 16, A: ones(m * 2064), Lda: 2064, B: ones(3136 * 16), L: ones(m * 128 * 16),
+				Accumulate: true,
+			}
 			b.Run(fmt.Sprintf("m=%d/contiguous", m), func(b *testing.B) {
 				for b.Loop() {
 					kernels.GemmNT(&g)

@@ -33,7 +33,8 @@ func (c stepCase) run(t *testing.T, r *rand.Rand) {
 	size := g.N * g.CRows
 	a := kernelstest.Random(r, max(0, (c.m-1)*c.lda+c.k), c.offset)
 	b := kernelstest.Random(r, max(0, (c.m-1)*c.ldg+g.N), c.offset/2)
-	weights, velocity, anchor := kernelstest.Random(r, size, 15-c.offset), kernelstest.Random(r, size, c.offset), kernelstest.Random(r, size, 3)
+	weights, velocity, anchor := kernelstest.Random(r, size, 15-c.offset), kernelstest.Random(r, size, c.offset),
+		kernelstest.Random(r, size, 3)
 	if g.BF16 = c.bf16; c.bf16 {
 		a, b = randomPairs(r, len(a.Data), c.offset), randomPairs(r, len(b.Data), c.offset/2)
 	}
@@ -85,8 +86,10 @@ func (c stepCase) run(t *testing.T, r *rand.Rand) {
 		x.Check(t, fmt.Sprintf("%+v", c))
 	}
 	for i := range want {
-		if math.Float32bits(weights.Data[i]) != math.Float32bits(want[i]) || math.Float32bits(velocity.Data[i]) != math.Float32bits(wantV[i]) {
-			t.Fatalf("%+v: weight %d is %v with velocity %v, want %v and %v", c, i, weights.Data[i], velocity.Data[i], want[i], wantV[i])
+		if math.Float32bits(weights.Data[i]) != math.Float32bits(want[i]) ||
+			math.Float32bits(velocity.Data[i]) != math.Float32bits(wantV[i]) {
+			t.Fatalf("%+v: weight %d is %v with velocity %v, want %v and %v", c, i, weights.Data[i], velocity.Data[i], want[i],
+				wantV[i])
 		}
 	}
 	for i, x := range wantSums {
@@ -102,11 +105,18 @@ func TestGemmTNStepSweeps(t *testing.T) {
 		sweep(func(n int) {
 			for p := 1; p <= 5; p++ {
 				stepCase{m: 5, k: n, n: p, lda: n + 1, ldg: p * 16, momentum: p%2 == 0, offset: n % 16, ahead: true}.run(t, r)
-				stepCase{m: n, k: 1 + n%15, n: p, lda: 17, ldg: p*16 + 3, moreRows: n % 3, momentum: n%2 == 0, offset: n % 16}.run(t, r)
-				stepCase{m: 4, k: min(n, kernels.MeasuredRows), n: p, lda: n + 1, ldg: p * 16, measured: true, offset: n % 16, ahead: true}.run(t, r)
+				stepCase{
+					m: n, k: 1 + n%15, n: p, lda: 17, ldg: p*16 + 3, moreRows: n % 3, momentum: n%2 == 0,
+					offset: n % 16,
+				}.run(t, r)
+				stepCase{
+					m: 4, k: min(n, kernels.MeasuredRows), n: p, lda: n + 1, ldg: p * 16, measured: true, offset: n % 16,
+					ahead: true,
+				}.run(t, r)
 			}
 			stepCase{m: 3, k: 1 + n%30, n: n % 71, lda: 31, ldg: 71 * 16, measured: true, moreRows: n % 2}.run(t, r)
-			stepCase{m: 3, k: 1 + n%4, n: n % 67, lda: 5, ldg: 67 * 16, moreRows: n % 2, momentum: n%3 == 0, ahead: true}.run(t, r)
+			stepCase{m: 3, k: 1 + n%4, n: n % 67, lda: 5, ldg: 67 * 16, moreRows: n % 2, momentum: n%3 == 0, ahead: true}.run(t,
+				r)
 		})
 	})
 }
@@ -116,11 +126,13 @@ func TestGemmTNStepRandom(t *testing.T) {
 		r := newRand(19)
 		for range trials() {
 			stepCase{
-				m: r.IntN(40), k: r.IntN(300), n: r.IntN(6), lda: r.IntN(300), ldg: r.IntN(200), moreRows: r.IntN(3), offset: r.IntN(16),
+				m: r.IntN(40), k: r.IntN(300), n: r.IntN(6), lda: r.IntN(300), ldg: r.IntN(200), moreRows: r.IntN(3),
+				offset:   r.IntN(16),
 				momentum: r.IntN(2) == 0, anchor: r.IntN(2) == 0, first: r.IntN(2) == 0, ahead: r.IntN(2) == 0,
 			}.run(t, r)
 			stepCase{
-				m: r.IntN(70), k: r.IntN(kernels.MeasuredRows + 1), n: r.IntN(40), lda: r.IntN(300), ldg: r.IntN(700), moreRows: r.IntN(3), offset: r.IntN(16),
+				m: r.IntN(70), k: r.IntN(kernels.MeasuredRows + 1), n: r.IntN(40), lda: r.IntN(300), ldg: r.IntN(700),
+				moreRows: r.IntN(3), offset: r.IntN(16),
 				momentum: r.IntN(4) == 0, anchor: r.IntN(4) == 0, first: r.IntN(2) == 0, ahead: r.IntN(2) == 0, measured: true,
 			}.run(t, r)
 		}

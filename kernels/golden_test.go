@@ -102,7 +102,10 @@ func eachBinary(f func(dst, a, b []float32)) func(r *run) {
 
 func goldenNN(r *run) {
 	product := func(m, k, segs, n int, bias, accumulate, relu bool) {
-		g := kernels.NN{M: m, N: n, K: k, Segs: segs, Lda: k - k/2, SegStride: 3 * k, Ldc: n + 3, Accumulate: accumulate, ReLU: relu}
+		g := kernels.NN{
+			M: m, N: n, K: k, Segs: segs, Lda: k - k/2, SegStride: 3 * k, Ldc: n + 3, Accumulate: accumulate,
+			ReLU: relu,
+		}
 		g.A = r.floats((m-1)*g.Lda + (segs-1)*g.SegStride + k)
 		g.B, g.C = r.floats(segs*k*n), r.floats(m*g.Ldc)
 		if bias {
@@ -147,7 +150,10 @@ func goldenNT(r *run) {
 func goldenStep(r *run) {
 	for k := 1; k <= 15; k++ {
 		m, n := 1+k*7%19, 16*(1+k%5)
-		s := kernels.TNStep{Step: kernels.SGD{W: r.floats(k * n), LR: 0.1, WeightDecay: 0.01, Momentum: 0.9, Mu: 0.3, First: k%5 == 0}}
+		s := kernels.TNStep{Step: kernels.SGD{
+			W: r.floats(k * n), LR: 0.1, WeightDecay: 0.01, Momentum: 0.9, Mu: 0.3,
+			First: k%5 == 0,
+		}}
 		s.Grad = kernels.TN{M: m, K: k, N: n, A: r.floats(m * k), Lda: k, G: r.floats(m * n), Ldg: n}
 		if k%2 == 0 {
 			s.Step.V = r.floats(k * n)
@@ -180,7 +186,10 @@ func goldenSGD(r *run) {
 
 func goldenNesterov(r *run) {
 	for i, n := range goldenLengths {
-		s := kernels.SGD{W: r.floats(n), G: r.floats(n), V: r.floats(n), LR: 0.1, WeightDecay: 0.01, Momentum: 0.9, Mu: 0.3, First: i%5 == 0, Nesterov: true}
+		s := kernels.SGD{
+			W: r.floats(n), G: r.floats(n), V: r.floats(n), LR: 0.1, WeightDecay: 0.01, Momentum: 0.9, Mu: 0.3,
+			First: i%5 == 0, Nesterov: true,
+		}
 		if i%3 == 0 {
 			s.Anchor = r.floats(n)
 		}
@@ -237,7 +246,10 @@ func goldenSoftmax(r *run) {
 func goldenLSTM(r *run) {
 	for _, h := range []int{16, 32, 48, 144} {
 		const m = 3
-		l := kernels.LSTM{M: m, H: h, Gates: r.floats(4 * m * h), C: make([]float32, m*h), TanhC: make([]float32, m*h), HOut: make([]float32, m*h), Ldh: h}
+		l := kernels.LSTM{
+			M: m, H: h, Gates: r.floats(4 * m * h), C: make([]float32, m*h), TanhC: make([]float32, m*h),
+			HOut: make([]float32, m*h), Ldh: h,
+		}
 		if h != 32 {
 			l.CPrev = r.floats(m * h)
 		}
@@ -245,7 +257,10 @@ func goldenLSTM(r *run) {
 		for _, x := range [][]float32{l.Gates, l.C, l.TanhC, l.HOut} {
 			r.put(x...)
 		}
-		b := kernels.LSTMGrad{M: m, H: h, Gates: l.Gates, CPrev: l.CPrev, TanhC: l.TanhC, DH: r.floats(m * h), Ldh: h, DC: r.floats(m * h), DGates: make([]float32, 4*m*h)}
+		b := kernels.LSTMGrad{
+			M: m, H: h, Gates: l.Gates, CPrev: l.CPrev, TanhC: l.TanhC, DH: r.floats(m * h), Ldh: h,
+			DC: r.floats(m * h), DGates: make([]float32, 4*m*h),
+		}
 		kernels.LSTMBackward(&b)
 		r.put(b.DC...)
 		r.put(b.DGates...)
@@ -299,7 +314,8 @@ func goldenNorm(r *run) {
 	for w := 1; w <= 3; w++ {
 		c := 16 * w
 		n := kernels.ImageNorm{
-			H: 3, W: w, C: c, ReLU: w == 2, XRow: w*c + 5, YRow: w * c, DXRow: w * c, X: r.floats(3*w*c + 10), Y: r.floats(3 * w * c), DX: make([]float32, 3*w*c),
+			H: 3, W: w, C: c, ReLU: w == 2, XRow: w*c + 5, YRow: w * c, DXRow: w * c, X: r.floats(3*w*c + 10),
+			Y: r.floats(3 * w * c), DX: make([]float32, 3*w*c),
 			Value: r.floats(c), Shift: r.floats(c), Grad: r.floats(c), Sum: make([]float64, c), Inner: make([]float64, c),
 		}
 		kernels.NormSums(&n)
@@ -329,10 +345,14 @@ func goldenRowNorm(r *run) {
 	for i, n := range goldenLengths {
 		x, w, y := r.floats(n), r.floats(n), make([]float32, n)
 		mean, scale := make([]float32, 1), make([]float32, 1)
-		kernels.RowNormForward(&kernels.RowNorm{Rows: 1, N: n, X: x, Y: y, Weight: w, Bias: r.floats(n), Mean: mean, Scale: scale, Center: i%2 == 0, Epsilon: 1e-5})
+		kernels.RowNormForward(&kernels.RowNorm{
+			Rows: 1, N: n, X: x, Y: y, Weight: w, Bias: r.floats(n), Mean: mean,
+			Scale: scale, Center: i%2 == 0, Epsilon: 1e-5,
+		})
 		g := kernels.RowNormGrad{
-			Rows: 1, N: n, X: x, DY: r.floats(n), DX: make([]float32, n), Weight: w, WeightGrad: r.floats(n), BiasGrad: r.floats(n),
-			Mean: mean, Scale: scale, Center: i%2 == 0,
+			Rows: 1, N: n, X: x, DY: r.floats(n), DX: make([]float32, n), Weight: w, WeightGrad: r.floats(n),
+			BiasGrad: r.floats(n),
+			Mean:     mean, Scale: scale, Center: i%2 == 0,
 		}
 		kernels.RowNormBackward(&g)
 		r.put(mean[0], scale[0])

@@ -118,7 +118,8 @@ func testRowNorm(t *testing.T, n int, center bool) {
 		x.Data[i] += 10
 	}
 	norm := kernels.RowNorm{
-		Rows: rows, N: n, X: x.Data, LdX: ldx, Y: y.Data, LdY: ldy, Weight: w.Data, Bias: bias.Data, Mean: mean.Data, Scale: scale.Data,
+		Rows: rows, N: n, X: x.Data, LdX: ldx, Y: y.Data, LdY: ldy, Weight: w.Data, Bias: bias.Data, Mean: mean.Data,
+		Scale:  scale.Data,
 		Center: center, Epsilon: 1e-5,
 	}
 	kernels.RowNormForward(&norm)
@@ -127,7 +128,10 @@ func testRowNorm(t *testing.T, n int, center bool) {
 		WeightGrad: gw.Data, BiasGrad: gb.Data, Mean: mean.Data, Scale: scale.Data, Center: center,
 	}
 	kernels.RowNormBackward(&grad)
-	for name, s := range map[string]*kernelstest.Slice{"y": y, "dx": dx, "gw": gw, "gb": gb, "mean": mean, "scale": scale} {
+	for name, s := range map[string]*kernelstest.Slice{
+		"y": y, "dx": dx, "gw": gw, "gb": gb, "mean": mean,
+		"scale": scale,
+	} {
 		s.Check(t, name)
 	}
 	near := func(name string, got float32, want float64) {
@@ -328,7 +332,10 @@ func TestGELUBits(t *testing.T) {
 	for i := range x.Data {
 		x.Data[i] *= float32(i%40) / 4
 	}
-	copy(x.Data, []float32{0, float32(math.Copysign(0, -1)), float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 13, -13.2, 14.3, -14.4, 14.5, 1e-30, 1e30})
+	copy(x.Data, []float32{
+		0, float32(math.Copysign(0, -1)), float32(math.NaN()), float32(math.Inf(1)),
+		float32(math.Inf(-1)), 13, -13.2, 14.3, -14.4, 14.5, 1e-30, 1e30,
+	})
 	defer kernels.SetLevel(kernels.Current()) //nolint:errcheck // it was in use
 	if err := kernels.SetLevel(kernels.Generic); err != nil {
 		t.Fatal(err)
@@ -347,8 +354,10 @@ func TestGELUBits(t *testing.T) {
 				slope.Check(t, "slope")
 				value.Check(t, "value")
 				for i := range n {
-					if w, s := want[from+i], wantSlope[from+i]; !equal(y.Data[i], w) || !equal(slope.Data[i], s) || !equal(value.Data[i], w) {
-						t.Fatalf("of %v it makes %v, slope %v, alone %v, want %v and %v", x.Data[from+i], y.Data[i], slope.Data[i], value.Data[i], w, s)
+					if w, s := want[from+i], wantSlope[from+i]; !equal(y.Data[i], w) || !equal(slope.Data[i], s) ||
+						!equal(value.Data[i], w) {
+						t.Fatalf("of %v it makes %v, slope %v, alone %v, want %v and %v", x.Data[from+i], y.Data[i], slope.Data[i],
+							value.Data[i], w, s)
 					}
 				}
 			}

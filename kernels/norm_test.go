@@ -29,7 +29,8 @@ func TestImageNorm(t *testing.T) {
 func testImageNorm(t *testing.T, n kernels.ImageNorm) {
 	r := newRand(6)
 	size := func(row int) int { return (n.H-1)*row + n.W*n.C }
-	x, dy, y, dx := kernelstest.Random(r, size(n.XRow), 1), kernelstest.Random(r, size(n.YRow), 2), kernelstest.NewSlice(size(n.YRow), 3), kernelstest.NewSlice(size(n.DXRow), 5)
+	x, dy, y, dx := kernelstest.Random(r, size(n.XRow), 1), kernelstest.Random(r, size(n.YRow), 2),
+		kernelstest.NewSlice(size(n.YRow), 3), kernelstest.NewSlice(size(n.DXRow), 5)
 	value, shift, grad := spread(r, n.C, 7).Data, spread(r, n.C, 0).Data, spread(r, n.C, 3).Data
 	n.Sum, n.Inner = make([]float64, n.C+1), make([]float64, n.C+1)
 	n.Sum[n.C], n.Inner[n.C] = 7, 7
@@ -172,12 +173,14 @@ func testNormSlopes(t *testing.T, n kernels.ImageNorm, r *rand.Rand) {
 		for i := range n.H * n.W * n.C {
 			at := i/(n.W*n.C)*n.YRow + i%(n.W*n.C)
 			if y.Data[at] != want[at] || g.Data[at] != first[at] {
-				t.Fatalf("hard swish %v: value %d is %v with gradient %v, want %v and %v", n.HardSwish, i, y.Data[at], g.Data[at], want[at], first[at])
+				t.Fatalf("hard swish %v: value %d is %v with gradient %v, want %v and %v", n.HardSwish, i, y.Data[at], g.Data[at],
+					want[at], first[at])
 			}
 		}
 		for c := range n.C {
 			if n.Sum[c] != sums.Sum[c] || n.Inner[c] != sums.Inner[c] {
-				t.Fatalf("hard swish %v: sums of channel %d are %v and %v, want %v and %v", n.HardSwish, c, n.Sum[c], n.Inner[c], sums.Sum[c], sums.Inner[c])
+				t.Fatalf("hard swish %v: sums of channel %d are %v and %v, want %v and %v", n.HardSwish, c, n.Sum[c], n.Inner[c],
+					sums.Sum[c], sums.Inner[c])
 			}
 		}
 		noAllocation(t, func() {
@@ -195,7 +198,8 @@ func testNormSlopes(t *testing.T, n kernels.ImageNorm, r *rand.Rand) {
 			sum, inner = sum+v, inner+float64(v*v)
 		}
 		if own.Sum[c] != sum || own.Inner[c] != inner {
-			t.Fatalf("channel %d of the image with itself has sums %v and %v, want %v and %v", c, own.Sum[c], own.Inner[c], sum, inner)
+			t.Fatalf("channel %d of the image with itself has sums %v and %v, want %v and %v", c, own.Sum[c], own.Inner[c], sum,
+				inner)
 		}
 	}
 }
@@ -228,7 +232,8 @@ func TestNormGroups(t *testing.T) {
 				return x
 			}
 			n := kernels.NormGroups{
-				Groups: groups, Size: size, Count: 24, Epsilon: 1e-5, Sum: make([]float64, c+1), Inner: make([]float64, c+1), Mean: make([]float64, groups+1), Scale: make([]float64, groups+1),
+				Groups: groups, Size: size, Count: 24, Epsilon: 1e-5, Sum: make([]float64, c+1), Inner: make([]float64, c+1),
+				Mean: make([]float64, groups+1), Scale: make([]float64, groups+1),
 				Weight: f(), Bias: f(), Value: f(), Shift: f(), Grad: f(), WeightGrad: f(), BiasGrad: f(),
 			}
 			sums := func() {

@@ -71,7 +71,10 @@ func TestNesterov(t *testing.T) {
 				eachLength(func(n, offset int) {
 					w, g := kernelstest.Random(r, n, offset), kernelstest.Random(r, n, 15-offset)
 					v, anchor := kernelstest.Random(r, n, offset/2), kernelstest.Random(r, n, 3)
-					s := kernels.SGD{W: w.Data, G: g.Data, V: v.Data, LR: 0.1, Momentum: 0.9, WeightDecay: 0.01, Mu: 0.3, First: first, Nesterov: true}
+					s := kernels.SGD{
+						W: w.Data, G: g.Data, V: v.Data, LR: 0.1, Momentum: 0.9, WeightDecay: 0.01, Mu: 0.3, First: first,
+						Nesterov: true,
+					}
 					if proximal {
 						s.Anchor = anchor.Data
 					}

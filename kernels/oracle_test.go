@@ -104,7 +104,8 @@ func ulps(got float32, want float64) float64 {
 func expect(t testing.TB, what string, i int, got, want float32) {
 	t.Helper()
 	if !equal(got, want) {
-		t.Fatalf("%s: element %d is %v (%#08x), want %v (%#08x)", what, i, got, math.Float32bits(got), want, math.Float32bits(want))
+		t.Fatalf("%s: element %d is %v (%#08x), want %v (%#08x)", what, i, got, math.Float32bits(got), want,
+			math.Float32bits(want))
 	}
 }
 
@@ -127,9 +128,12 @@ func eachLength(f func(n, offset int)) {
 
 // unusual are the values at which functions of floats tend to fail.
 var unusual = []float32{
-	0, float32(math.Copysign(0, -1)), 1, -1, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), math.MaxFloat32,
-	-math.MaxFloat32, math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, 0x1p-126, -0x1p-126, 0.34657, 0.34658, -0.34657, 88.72, 88.73,
-	89, -87.3, -87.4, -103.9, -104, -105, 9.01, -10, 10.5, 60, -60, -59.99, -60.01, 1e10, -1e10, 1e-10, -1e-10, 88.25, 88.5,
+	0, float32(math.Copysign(0, -1)), 1, -1, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()),
+	math.MaxFloat32,
+	-math.MaxFloat32, math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, 0x1p-126, -0x1p-126, 0.34657, 0.34658,
+	-0.34657, 88.72, 88.73,
+	89, -87.3, -87.4, -103.9, -104, -105, 9.01, -10, 10.5, 60, -60, -59.99, -60.01, 1e10, -1e10, 1e-10, -1e-10, 88.25,
+	88.5,
 }
 
 // spread returns n numbers of all sizes, with unusual ones among them, between

@@ -89,7 +89,10 @@ func BenchmarkSGDStep(b *testing.B) {
 
 func BenchmarkSGDStepMomentumProx(b *testing.B) {
 	benchMap(b, 24, func(n int) func() {
-		s := &kernels.SGD{W: ones(n), G: ramp(n), V: ones(n), Anchor: ones(n), LR: 0x1p-40, Momentum: 0.9, WeightDecay: 1e-4, Mu: 1e-3}
+		s := &kernels.SGD{
+			W: ones(n), G: ramp(n), V: ones(n), Anchor: ones(n), LR: 0x1p-40, Momentum: 0.9, WeightDecay: 1e-4,
+			Mu: 1e-3,
+		}
 		return func() { kernels.SGDStep(s) }
 	})
 }
@@ -131,7 +134,10 @@ func BenchmarkLSTM(b *testing.B) {
 	const m, h = 10, 256
 	benchLevels(b, func(b *testing.B) {
 		gates, state, pre := ones(4*m*h), ones(m*h), ramp(4*m*h)
-		l := &kernels.LSTM{M: m, H: h, Gates: gates, CPrev: state, C: ones(m * h), TanhC: ones(m * h), HOut: ones(m * h), Ldh: h}
+		l := &kernels.LSTM{
+			M: m, H: h, Gates: gates, CPrev: state, C: ones(m * h), TanhC: ones(m * h), HOut: ones(m * h),
+			Ldh: h,
+		}
 		b.Run(fmt.Sprintf("forward/m=%d/h=%d", m, h), func(b *testing.B) {
 			for b.Loop() {
 				copy(gates, pre)
@@ -139,7 +145,10 @@ func BenchmarkLSTM(b *testing.B) {
 			}
 			perElement(b, m*h)
 		})
-		g := &kernels.LSTMGrad{M: m, H: h, Gates: gates, CPrev: state, TanhC: l.TanhC, DH: state, Ldh: h, DC: ones(m * h), DGates: ones(4 * m * h)}
+		g := &kernels.LSTMGrad{
+			M: m, H: h, Gates: gates, CPrev: state, TanhC: l.TanhC, DH: state, Ldh: h, DC: ones(m * h),
+			DGates: ones(4 * m * h),
+		}
 		b.Run(fmt.Sprintf("backward/m=%d/h=%d", m, h), func(b *testing.B) {
 			for b.Loop() {
 				kernels.LSTMBackward(g)
@@ -181,7 +190,8 @@ func BenchmarkLRN(b *testing.B) {
 	benchLevels(b, func(b *testing.B) {
 		l := &kernels.LRN{
 			Pixels: pixels, C: c, Radius: radius, Bias: 1, Alpha: 0.001 / 9, Quarters: 3,
-			X: ramp(n), Base: make([]float32, n), Power: make([]float32, n), Space: make([]float32, kernels.LRNSpace(pixels, c, radius)),
+			X: ramp(n), Base: make([]float32, n), Power: make([]float32, n),
+			Space: make([]float32, kernels.LRNSpace(pixels, c, radius)),
 		}
 		y := make([]float32, n)
 		b.Run("forward", func(b *testing.B) {

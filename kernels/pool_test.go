@@ -25,9 +25,10 @@ func TestMaxPool(t *testing.T) {
 		for spare := range 2 { // pixels that no window reaches
 			p.DstRow, p.IdxRow = spare*(p.OW*p.C+32), spare*(p.OW*p.C+48)
 			p.SrcW = (max(p.OW, 1)-1)*p.Stride + p.KW + spare
-			t.Run(fmt.Sprintf("%dx%dx%d/window=%dx%d/stride=%d/width=%d", p.OH, p.OW, p.C, p.KH, p.KW, p.Stride, p.SrcW), func(t *testing.T) {
-				kernelstest.ForEachLevel(t, func(t *testing.T) { testPool(t, p) })
-			})
+			t.Run(fmt.Sprintf("%dx%dx%d/window=%dx%d/stride=%d/width=%d", p.OH, p.OW, p.C, p.KH, p.KW, p.Stride, p.SrcW),
+				func(t *testing.T) {
+					kernelstest.ForEachLevel(t, func(t *testing.T) { testPool(t, p) })
+				})
 		}
 	}
 }
@@ -109,7 +110,8 @@ func testMeanPool(t *testing.T, p kernels.Pool) {
 	r := newRand(13)
 	p.SrcW, p.DstRow = (p.OW-1)*p.Stride+p.KW+1, p.OW*p.C+16
 	n := max(p.OH-1, 0)*p.DstRow + min(p.OH, 1)*p.OW*p.C
-	src, dst, d := spread(r, ((max(p.OH, 1)-1)*p.Stride+p.KH)*p.SrcW*p.C, 1), kernelstest.NewSlice(n, 2), kernelstest.Random(r, n, 3)
+	src, dst, d := spread(r, ((max(p.OH, 1)-1)*p.Stride+p.KH)*p.SrcW*p.C, 1), kernelstest.NewSlice(n, 2),
+		kernelstest.Random(r, n, 3)
 	back := kernelstest.Random(r, len(src.Data), 4)
 	mean, want, part := make([]float32, p.C), clone(back.Data), float32(1)/7
 	p.Src, p.Dst = src.Data, dst.Data
@@ -159,7 +161,10 @@ func TestMaxPoolPassesNaNOn(t *testing.T) {
 				src[3*16+c] = 7
 				src[k*16+c] = nan
 			}
-			p := kernels.Pool{OH: 1, OW: 1, C: 16, KH: 2, KW: 2, Stride: 2, Src: src, SrcW: 2, Dst: make([]float32, 16), Idx: make([]uint8, 16)}
+			p := kernels.Pool{
+				OH: 1, OW: 1, C: 16, KH: 2, KW: 2, Stride: 2, Src: src, SrcW: 2, Dst: make([]float32, 16),
+				Idx: make([]uint8, 16),
+			}
 			kernels.MaxPool(&p)
 			if p.Dst[5] == p.Dst[5] || int(p.Idx[5]) != k {
 				t.Errorf("NaN at %d: maximum %v at %d", k, p.Dst[5], p.Idx[5])

@@ -27,7 +27,10 @@ func TestGemmIsInterruptible(t *testing.T) {
 		if kernels.Current() == kernels.Generic {
 			t.Skip("Go code is interruptible")
 		}
-		for name, product := range map[string]func(){"nn": func() { kernels.GemmNN(&nn) }, "tn": func() { kernels.GemmTN(&tn) }} {
+		for name, product := range map[string]func(){
+			"nn": func() { kernels.GemmNN(&nn) },
+			"tn": func() { kernels.GemmTN(&tn) },
+		} {
 			start := time.Now()
 			product()
 			whole := time.Since(start)
@@ -55,7 +58,8 @@ func TestGemmIsInterruptible(t *testing.T) {
 			// The lower quartile: on a busy machine the other half waits for a
 			// processor.
 			if quartile := stops[len(stops)/4]; quartile > whole/50 {
-				t.Errorf("%s: stopping the world took %v (lower quartile of %d) during products of %v", name, quartile, len(stops), whole)
+				t.Errorf("%s: stopping the world took %v (lower quartile of %d) during products of %v", name, quartile, len(stops),
+					whole)
 			}
 		}
 	})

@@ -22,12 +22,14 @@ func TestAwayEqualsItsParts(t *testing.T) {
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
 		r := newRand(7)
 		eachLength(func(n, offset int) {
-			w, g, anchor := kernelstest.Random(r, n, offset).Data, kernelstest.Random(r, n, 15-offset).Data, kernelstest.Random(r, n, 0).Data
+			w, g, anchor := kernelstest.Random(r, n, offset).Data, kernelstest.Random(r, n, 15-offset).Data,
+				kernelstest.Random(r, n, 0).Data
 			d := make([]float32, n)
 			kernels.Sub(d, anchor, w)
 			gg, gd, dd := kernels.Away(w, g, anchor)
 			if gg != kernels.Dot(g, g) || gd != kernels.Dot(g, d) || dd != kernels.Dot(d, d) {
-				t.Fatalf("n=%d: Away = %v, %v, %v, want %v, %v, %v", n, gg, gd, dd, kernels.Dot(g, g), kernels.Dot(g, d), kernels.Dot(d, d))
+				t.Fatalf("n=%d: Away = %v, %v, %v, want %v, %v, %v", n, gg, gd, dd, kernels.Dot(g, g), kernels.Dot(g, d),
+					kernels.Dot(d, d))
 			}
 		})
 		x := make([]float32, 5000)

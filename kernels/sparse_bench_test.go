@@ -50,7 +50,10 @@ func benchmarkSparse(b *testing.B, size int) {
 	rows, groups := kernels.SparseRows(size, size), kernels.SparseGroups(size)
 	sums, w := tensor.Aligned(64*rows*size*groups*16), alignedRandom(64*size*groups*16)
 	b.Run("weights", func(b *testing.B) {
-		s := kernels.SparseWeights{Rows: rows, Cols: size, Groups: groups, Lists: lists, X: x, XRow: xRow, Pixel: channels, Sums: sums}
+		s := kernels.SparseWeights{
+			Rows: rows, Cols: size, Groups: groups, Lists: lists, X: x, XRow: xRow, Pixel: channels,
+			Sums: sums,
+		}
 		for b.Loop() {
 			kernels.SparseWeightsAdd(&s)
 		}
@@ -58,7 +61,10 @@ func benchmarkSparse(b *testing.B, size int) {
 	})
 	b.Run("input", func(b *testing.B) {
 		dx := tensor.Aligned(xRow)
-		s := kernels.SparseInput{Cols: size, Groups: groups, Lists: &c.pixels, Pixels: 24, W: w, DX: dx, Pixel: channels, Fresh: true}
+		s := kernels.SparseInput{
+			Cols: size, Groups: groups, Lists: &c.pixels, Pixels: 24, W: w, DX: dx, Pixel: channels,
+			Fresh: true,
+		}
 		for b.Loop() {
 			for row := range 6 {
 				s.First = 24 * row

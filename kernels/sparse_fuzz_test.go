@@ -21,7 +21,10 @@ func FuzzSparse(f *testing.F) {
 		windows := len(grad) / n
 		x := spread(newRand(1), (2*windows+2)*n, 0).Data
 		onLevels(t, func() {
-			p := kernels.SparsePixels{N: n, Start: make([]int32, 2*windows+1), Value: make([]float32, len(grad)+n), Filter: make([]uint32, len(grad)+n)}
+			p := kernels.SparsePixels{
+				N: n, Start: make([]int32, 2*windows+1), Value: make([]float32, len(grad)+n),
+				Filter: make([]uint32, len(grad)+n),
+			}
 			l := kernels.SparseFilters{Room: 2*windows + 1, Tail: make([]int32, n), Sum: make([]float32, n)}
 			l.Value, l.At = make([]float32, n*l.Room), make([]uint32, n*l.Room)
 			sums, want := make([]float32, 3*n*n), make([]float32, 3*n*n)

@@ -23,7 +23,10 @@ type sparseCase struct {
 // lists its pixels.
 func newSparseCase(n, windows, rows, holes int) *sparseCase {
 	r := newRand(uint64(n*windows + rows))
-	c := &sparseCase{n: n, windows: windows, rows: rows, grad: make([]float32, rows*windows*n), idx: make([]uint8, rows*windows*n)}
+	c := &sparseCase{
+		n: n, windows: windows, rows: rows, grad: make([]float32, rows*windows*n),
+		idx: make([]uint8, rows*windows*n),
+	}
 	for i := range c.grad {
 		c.idx[i] = uint8(r.IntN(4))
 		if holes == 0 || r.IntN(holes) > 0 {
@@ -32,7 +35,10 @@ func newSparseCase(n, windows, rows, holes int) *sparseCase {
 	}
 	c.grad[0] = float32(math.Copysign(0, -1)) // counts as zero
 	c.value = kernelstest.NewSlice(2*len(c.grad)+kernels.Width, 3)
-	c.pixels = kernels.SparsePixels{N: n, Start: make([]int32, 4*rows*windows+1), Value: c.value.Data, Filter: make([]uint32, len(c.value.Data))}
+	c.pixels = kernels.SparsePixels{
+		N: n, Start: make([]int32, 4*rows*windows+1), Value: c.value.Data,
+		Filter: make([]uint32, len(c.value.Data)),
+	}
 	for y := range 2 * rows {
 		part := y / 2 * windows * n
 		kernels.ListMaxima(&c.pixels, 2*y*windows, c.grad[part:][:windows*n], c.idx[part:][:windows*n], y%2)
@@ -90,13 +96,17 @@ func TestListNonZero(t *testing.T) {
 			whole[i] = c.at(i/c.n/(2*c.windows), i/c.n%(2*c.windows), i%c.n)
 		}
 		value := kernelstest.NewSlice(len(whole)+kernels.Width, 2)
-		got := kernels.SparsePixels{N: c.n, Start: make([]int32, len(c.pixels.Start)), Value: value.Data, Filter: make([]uint32, len(value.Data))}
+		got := kernels.SparsePixels{
+			N: c.n, Start: make([]int32, len(c.pixels.Start)), Value: value.Data,
+			Filter: make([]uint32, len(value.Data)),
+		}
 		for y := range 2 * c.rows {
 			kernels.ListNonZero(&got, 2*y*c.windows, whole[2*y*c.windows*c.n:][:2*c.windows*c.n])
 		}
 		value.Check(t, "values")
 		n := got.Start[len(got.Start)-1]
-		if !slices.Equal(got.Start, c.pixels.Start) || !slices.Equal(got.Value[:n], c.pixels.Value[:n]) || !slices.Equal(got.Filter[:n], c.pixels.Filter[:n]) {
+		if !slices.Equal(got.Start, c.pixels.Start) || !slices.Equal(got.Value[:n], c.pixels.Value[:n]) ||
+			!slices.Equal(got.Filter[:n], c.pixels.Filter[:n]) {
 			t.Fatal("the lists of the whole gradient are not those of its maxima")
 		}
 	})
@@ -107,7 +117,8 @@ func TestListNonZero(t *testing.T) {
 func newFilterLists(c *sparseCase, row, pixel int) *kernels.SparseFilters {
 	room := 4 * c.rows * c.windows
 	l := &kernels.SparseFilters{
-		Room: room, Tail: make([]int32, c.n), Value: make([]float32, c.n*room), At: make([]uint32, c.n*room), Sum: make([]float32, c.n),
+		Room: room, Tail: make([]int32, c.n), Value: make([]float32, c.n*room), At: make([]uint32, c.n*room),
+		Sum: make([]float32, c.n),
 	}
 	l.Reset()
 	for y := range 2 * c.rows {
@@ -172,7 +183,10 @@ func testSparseWeights(t *testing.T, c *sparseCase, rows, cols, groups int) {
 			}
 		}
 	}
-	s := kernels.SparseWeights{Rows: rows, Cols: cols, Groups: groups, Lists: l, X: x.Data, XRow: xRow, Pixel: pixel, Sums: sums.Data}
+	s := kernels.SparseWeights{
+		Rows: rows, Cols: cols, Groups: groups, Lists: l, X: x.Data, XRow: xRow, Pixel: pixel,
+		Sums: sums.Data,
+	}
 	kernels.SparseWeightsAdd(&s)
 	x.Check(t, "input")
 	sums.Check(t, "sums")

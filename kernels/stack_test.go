@@ -21,11 +21,17 @@ var stackCalls = map[string]func(r *run) (call func(), out [][]float32){
 		return func() { kernels.GemmTN(&g) }, [][]float32{g.C}
 	},
 	"nt": func(r *run) (func(), [][]float32) {
-		g := kernels.NT{M: 9, N: 48, K: 21, Lda: 48, LRows: 32, A: r.floats(9 * 48), B: r.floats(21 * 48), L: r.floats(9 * 32 * 16)}
+		g := kernels.NT{
+			M: 9, N: 48, K: 21, Lda: 48, LRows: 32, A: r.floats(9 * 48), B: r.floats(21 * 48),
+			L: r.floats(9 * 32 * 16),
+		}
 		return func() { kernels.GemmNT(&g) }, [][]float32{g.L}
 	},
 	"step": func(r *run) (func(), [][]float32) {
-		s := kernels.TNStep{Step: kernels.SGD{W: r.floats(9 * 48), V: r.floats(9 * 48), LR: 0.1, Momentum: 0.9}, From: r.floats(9 * 48), Products: r.floats(9)}
+		s := kernels.TNStep{
+			Step: kernels.SGD{W: r.floats(9 * 48), V: r.floats(9 * 48), LR: 0.1, Momentum: 0.9},
+			From: r.floats(9 * 48), Products: r.floats(9),
+		}
 		s.Grad = kernels.TN{M: 40, K: 9, N: 48, A: r.floats(360), Lda: 9, G: r.floats(40 * 48), Ldg: 48}
 		return func() { kernels.GemmTNStep(&s) }, [][]float32{s.Step.W, s.Step.V, s.Products}
 	},
@@ -47,8 +53,9 @@ var stackCalls = map[string]func(r *run) (call func(), out [][]float32){
 	},
 	"row norm backward": func(r *run) (func(), [][]float32) {
 		g := kernels.RowNormGrad{
-			Rows: 1, N: 21, X: r.floats(21), DY: r.floats(21), DX: r.floats(21), Weight: r.floats(21), WeightGrad: r.floats(21), BiasGrad: r.floats(21),
-			Mean: []float32{0.5}, Scale: []float32{2}, Center: true,
+			Rows: 1, N: 21, X: r.floats(21), DY: r.floats(21), DX: r.floats(21), Weight: r.floats(21), WeightGrad: r.floats(21),
+			BiasGrad: r.floats(21),
+			Mean:     []float32{0.5}, Scale: []float32{2}, Center: true,
 		}
 		return func() { kernels.RowNormBackward(&g) }, [][]float32{g.DX, g.WeightGrad, g.BiasGrad}
 	},
@@ -62,7 +69,10 @@ var stackCalls = map[string]func(r *run) (call func(), out [][]float32){
 		return func() { kernels.MaxPool(&p); kernels.MaxPoolBackward(&p) }, [][]float32{p.Src, p.Dst}
 	},
 	"lrn": func(r *run) (func(), [][]float32) {
-		l := kernels.LRN{Pixels: 3, C: 16, Radius: 2, Bias: 1, Alpha: 0.1, Quarters: 3, X: r.floats(48), Base: r.floats(48), Power: r.floats(48)}
+		l := kernels.LRN{
+			Pixels: 3, C: 16, Radius: 2, Bias: 1, Alpha: 0.1, Quarters: 3, X: r.floats(48), Base: r.floats(48),
+			Power: r.floats(48),
+		}
 		l.Space = make([]float32, kernels.LRNSpace(l.Pixels, l.C, l.Radius))
 		y, dx, dy := r.floats(48), r.floats(48), r.floats(48)
 		return func() { kernels.LRNForward(&l, y); kernels.LRNBackward(&l, dx, dy) }, [][]float32{y, dx}

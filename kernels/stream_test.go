@@ -12,7 +12,8 @@ func TestStreamIsPhilox(t *testing.T) {
 	const key, stream = 0x0123456789abcdef, 0xfedcba9876543210
 	s := kernels.NewStream(key, stream)
 	for i := range 41 {
-		w := kernels.Philox([4]uint32{uint32(i / 4), 0, stream & 0xffffffff, stream >> 32}, [2]uint32{key & 0xffffffff, key >> 32})
+		w := kernels.Philox([4]uint32{uint32(i / 4), 0, stream & 0xffffffff, stream >> 32},
+			[2]uint32{key & 0xffffffff, key >> 32})
 		if got := s.Uint32(); got != w[i%4] {
 			t.Fatalf("word %d is %#x, want %#x", i, got, w[i%4])
 		}
@@ -34,7 +35,10 @@ func TestStreamGolden(t *testing.T) {
 	if got, want := s.Perm(10), []int32{4, 9, 2, 0, 5, 6, 3, 1, 8, 7}; !slices.Equal(got, want) {
 		t.Errorf("permutation %v, want %v", got, want)
 	}
-	if got, want := [3]float64{s.Float64(), float64(s.Float32()), float64(s.IntN(1000003))}, [3]float64{0.8102677723868748, 0.6206957697868347, 43634}; got != want {
+	if got, want := [3]float64{s.Float64(), float64(s.Float32()), float64(s.IntN(1000003))}, [3]float64{
+		0.8102677723868748,
+		0.6206957697868347, 43634,
+	}; got != want {
 		t.Errorf("numbers %v, want %v", got, want)
 	}
 }

@@ -90,7 +90,9 @@ func TestWinograd(t *testing.T) {
 }
 
 // each compares a transform of every tile and channel with what it should be.
-func (c winogradCase) each(t *testing.T, what string, n int, got func(tile, channel, y, x int) float32, want func(tile, channel int) matrix) {
+func (c winogradCase) each(t *testing.T, what string, n int, got func(tile, channel, y, x int) float32,
+	want func(tile, channel int) matrix,
+) {
 	t.Helper()
 	for tile := range c.tiles {
 		for channel := range c.c {
@@ -147,7 +149,8 @@ func testWinogradSpread(t *testing.T, c winogradCase) {
 			return v
 		},
 		func(tile, channel int) matrix {
-			return winogradA.transposed().sandwich(collect(2, func(y, x int) float32 { return rows[y][(2*tile+x)*c.pixel+channel] }))
+			return winogradA.transposed().sandwich(collect(2,
+				func(y, x int) float32 { return rows[y][(2*tile+x)*c.pixel+channel] }))
 		})
 	noAllocation(t, func() { kernels.WinogradSpread(z, &rows, c.pixel, c.tiles, c.c) })
 }

@@ -23,9 +23,22 @@ func TestUnable(t *testing.T) {
 		{From: []int{0, 1}, Join: Concat},
 	}}
 	for want, layers := range map[string][]Layer{
-		"model m: layer 2 (unable): widths are not defined for a layer of this type":                                   {conv, unable{GroupNorm{Groups: 1}}, Dense{Units: 2}},
-		"model m: layer 2 (residual): layer 1 (unable): widths are not defined for a layer of this type":               {conv, Residual{Body: []Layer{unable{GroupNorm{Groups: 1}}}}, Dense{Units: 2}},
-		"model m: layer 3 (unable): it has parameters but no Blocks, so it cannot be narrowed after channels of [4 4]": {conv, joined, wide{unable{GroupNorm{Groups: 1}}}, Dense{Units: 2}},
+		"model m: layer 2 (unable): widths are not defined for a layer of this type": {
+			conv,
+			unable{GroupNorm{Groups: 1}},
+			Dense{Units: 2},
+		},
+		"model m: layer 2 (residual): layer 1 (unable): widths are not defined for a layer of this type": {
+			conv,
+			Residual{Body: []Layer{unable{GroupNorm{Groups: 1}}}},
+			Dense{Units: 2},
+		},
+		"model m: layer 3 (unable): it has parameters but no Blocks, so it cannot be narrowed after channels of [4 4]": {
+			conv,
+			joined,
+			wide{unable{GroupNorm{Groups: 1}}},
+			Dense{Units: 2},
+		},
 		"": {conv, wide{unable{GroupNorm{Groups: 1}}}, Dense{Units: 2}},
 	} {
 		m, err := NewModel("m", Shape{H: 2, W: 2, C: 1}, 2, layers...)

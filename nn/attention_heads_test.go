@@ -60,7 +60,10 @@ func (c *headsCase) run(t *testing.T) (out, grad []float32) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, e := bound.(*boundAttention), &Env{Arena: &tensor.Arena{}, Samples: c.n, NeedDX: true, in: in, out: in, scratch: &scratch{}}
+	b, e := bound.(*boundAttention), &Env{
+		Arena: &tensor.Arena{}, Samples: c.n, NeedDX: true, in: in, out: in,
+		scratch: &scratch{},
+	}
 	s := b.NewState(e).(*attentionState)
 	e.scratch.floats = e.Arena.Alloc(e.scratch.size)
 	for i := range e.scratch.floats {
@@ -164,7 +167,8 @@ func eachHeads(f func(steps, size int)) {
 // same bits.
 func TestAttentionHeads(t *testing.T) {
 	for name, l := range map[string]Attention{
-		"full": {Heads: 2}, "causal": {Heads: 1, Causal: true}, "padding": {Heads: 3, MaskPadding: true}, "both": {Heads: 2, Causal: true, MaskPadding: true},
+		"full": {Heads: 2}, "causal": {Heads: 1, Causal: true}, "padding": {Heads: 3, MaskPadding: true},
+		"both": {Heads: 2, Causal: true, MaskPadding: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachHeads(func(steps, size int) {

@@ -11,11 +11,15 @@ func attentionNet(t testing.TB) *Model {
 	t.Helper()
 	block := func() Layer {
 		return Residual{Body: []Layer{
-			LayerNorm{}, Attention{Heads: 3}, Dropout{Rate: 0.1}, Residual{Body: []Layer{RMSNorm{}, Dense{Units: 50}, Activation("gelu"), Dense{Units: 21}}},
+			LayerNorm{},
+			Attention{Heads: 3},
+			Dropout{Rate: 0.1},
+			Residual{Body: []Layer{RMSNorm{}, Dense{Units: 50}, Activation("gelu"), Dense{Units: 21}}},
 		}}
 	}
 	m, err := NewModel("test", Shape{H: 8, W: 10, C: 3}, 7,
-		Conv2D{Filters: 21, Kernel: 2, Stride: 2}, Sequence{ClassToken: true}, Positions{}, block(), ReLU{}, Attention{Heads: 1, Causal: true},
+		Conv2D{Filters: 21, Kernel: 2, Stride: 2}, Sequence{ClassToken: true}, Positions{}, block(), ReLU{},
+		Attention{Heads: 1, Causal: true},
 		Residual{Body: []Layer{Dense{Units: 21}}, Shortcut: []Layer{LayerNorm{}}}, Steps{Take: TakeMean},
 		Residual{Body: []Layer{LayerNorm{}, Dense{Units: 21}}}, Dense{Units: 7})
 	if err != nil {
@@ -29,7 +33,8 @@ func attentionNet(t testing.TB) *Model {
 // within a chunk.
 func TestAttention(t *testing.T) {
 	for name, f := range map[string]func(t *testing.T, m *Model){
-		"reuse": testWorkspaceReuse, "levels": testLevels, "masked": testMasked, "allocations": testAllocations, "dropout": testDropout,
+		"reuse": testWorkspaceReuse, "levels": testLevels, "masked": testMasked, "allocations": testAllocations,
+		"dropout": testDropout,
 	} {
 		t.Run(name, func(t *testing.T) { f(t, attentionNet(t)) })
 	}
@@ -54,7 +59,8 @@ func tokens(m *Model, n int) *Batch {
 // TestTied checks a step of a network whose outputs are tied against its gradient and
 // the optimizer's step, and the gradient's slope against the loss.
 func TestTied(t *testing.T) {
-	m, err := NewModel("test", Shape{Seq: 6, Vocab: 9}, 9, Embedding{Dim: 21}, Positions{}, Attention{Heads: 3, Causal: true, MaskPadding: true}, Steps{}, Tied{})
+	m, err := NewModel("test", Shape{Seq: 6, Vocab: 9}, 9, Embedding{Dim: 21}, Positions{},
+		Attention{Heads: 3, Causal: true, MaskPadding: true}, Steps{}, Tied{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,20 +96,65 @@ func TestAttentionErrors(t *testing.T) {
 	}{
 		{text, []Layer{Attention{Heads: 2}}, "layer 1 (attention): an embedding must come before attention on tokens"},
 		{image, []Layer{conv, Attention{Heads: 2}}, "layer 2 (attention): attention needs a sequence as its input"},
-		{text, []Layer{Embedding{Dim: 9}, Attention{Heads: 2}}, "layer 2 (attention): 2 heads of 9 channels; the heads must divide the channels"},
-		{image, []Layer{conv, Sequence{}, Residual{Body: []Layer{Attention{Heads: 2, MaskPadding: true}}}}, "a layer with mask_padding needs tokens as the network's input"},
+		{
+			text,
+			[]Layer{Embedding{Dim: 9}, Attention{Heads: 2}},
+			"layer 2 (attention): 2 heads of 9 channels; the heads must divide the channels",
+		},
+		{
+			image,
+			[]Layer{conv, Sequence{}, Residual{Body: []Layer{Attention{Heads: 2, MaskPadding: true}}}},
+			"a layer with mask_padding needs tokens as the network's input",
+		},
 		{image, []Layer{Sequence{}}, "layer 1 (sequence): a sequence is made of the image of a convolution"},
 		{image, []Layer{conv, Positions{}}, "layer 2 (positions): positions are added to a sequence of vectors"},
 		{image, []Layer{conv, Steps{}}, "layer 2 (steps): steps are taken from a sequence of vectors"},
-		{image, []Layer{conv, Tied{}}, "layer 2 (tied): the first layer of a network whose outputs are tied must be an embedding"},
-		{text, []Layer{Embedding{Dim: 9}, Dense{Units: 4}, Tied{}}, "layer 3 (tied): the previous layer gives 6 steps of 4 values, the embedding has rows of 9; they must be equal"},
-		{text, []Layer{Residual{Body: []Layer{Embedding{Dim: 9}}}}, "layer 1 (residual): a residual block cannot read tokens"},
-		{text, []Layer{Embedding{Dim: 9}, Residual{Body: []Layer{Steps{}}}}, "layer 2 (residual): the output of the body is 1 x 1 x 9 values, of the shortcut 6 steps of 9 values; they must be equal"},
-		{image, []Layer{conv, Residual{Body: []Layer{Sequence{}}}}, "layer 2 (residual): the output of the body is 9 steps of 12 values"},
-		{text, []Layer{Embedding{Dim: 8}, Sequence{ClassToken: true}, Reverse{}, Attention{Heads: 2, MaskPadding: true}}, "layer 4 (attention): mask_padding needs steps in the order of the tokens"},
-		{text, []Layer{Embedding{Dim: 8}, Reverse{}, Sequence{ClassToken: true}, Reverse{}, Steps{MaskPadding: true}}, "layer 5 (steps): mask_padding needs steps in the order of the tokens"},
-		{text, []Layer{Embedding{Dim: 8}, Image{}, Conv2D{Filters: 8, Kernel: 1}, Sequence{}, Steps{MaskPadding: true}}, "layer 5 (steps): mask_padding needs"},
-		{text, []Layer{Embedding{Dim: 8}, Residual{Body: []Layer{Reverse{}}}, LSTM{Hidden: 8, EveryStep: true}, Steps{MaskPadding: true}}, "layer 4 (steps): mask_padding needs"},
+		{
+			image,
+			[]Layer{conv, Tied{}},
+			"layer 2 (tied): the first layer of a network whose outputs are tied must be an embedding",
+		},
+		{
+			text,
+			[]Layer{Embedding{Dim: 9}, Dense{Units: 4}, Tied{}},
+			"layer 3 (tied): the previous layer gives 6 steps of 4 values, the embedding has rows of 9; they must be equal",
+		},
+		{
+			text,
+			[]Layer{Residual{Body: []Layer{Embedding{Dim: 9}}}},
+			"layer 1 (residual): a residual block cannot read tokens",
+		},
+		{
+			text,
+			[]Layer{Embedding{Dim: 9}, Residual{Body: []Layer{Steps{}}}},
+			"layer 2 (residual): the output of the body is 1 x 1 x 9 values, of the shortcut 6 steps of 9 values; they must be equal",
+		},
+		{
+			image,
+			[]Layer{conv, Residual{Body: []Layer{Sequence{}}}},
+			"layer 2 (residual): the output of the body is 9 steps of 12 values",
+		},
+		{
+			text,
+			[]Layer{Embedding{Dim: 8}, Sequence{ClassToken: true}, Reverse{}, Attention{Heads: 2, MaskPadding: true}},
+			"layer 4 (attention): mask_padding needs steps in the order of the tokens",
+		},
+		{
+			text,
+			[]Layer{Embedding{Dim: 8}, Reverse{}, Sequence{ClassToken: true}, Reverse{}, Steps{MaskPadding: true}},
+			"layer 5 (steps): mask_padding needs steps in the order of the tokens",
+		},
+		{
+			text,
+			[]Layer{Embedding{Dim: 8}, Image{}, Conv2D{Filters: 8, Kernel: 1}, Sequence{}, Steps{MaskPadding: true}},
+			"layer 5 (steps): mask_padding needs",
+		},
+		{text, []Layer{
+			Embedding{Dim: 8},
+			Residual{Body: []Layer{Reverse{}}},
+			LSTM{Hidden: 8, EveryStep: true},
+			Steps{MaskPadding: true},
+		}, "layer 4 (steps): mask_padding needs"},
 	} {
 		_, err := NewModel("test", c.in, 3, append(c.layers, Dense{Units: 3})...)
 		if err == nil || !strings.HasPrefix(err.Error(), "model test: "+c.want) || strings.Contains(err.Error(), "\n") {

@@ -21,13 +21,28 @@ var batchCases = []imageCase{
 	{
 		"of vectors",
 		Shape{H: 1, W: 1, C: 9},
-		[]Layer{Dense{Units: 21, NoBias: true}, batchNorm(), ReLU{}, Dense{Units: 18}, Activation("tanh"), batchNorm(), Dense{Units: 3}},
+		[]Layer{
+			Dense{Units: 21, NoBias: true},
+			batchNorm(),
+			ReLU{},
+			Dense{Units: 18},
+			Activation("tanh"), batchNorm(),
+			Dense{Units: 3},
+		},
 		[]refOp{{op: "dense", noBias: true}, batchnorm, relu, dense, {op: "tanh"}, batchnorm, dense},
 	},
 	{
 		"of images",
 		Shape{H: 6, W: 5, C: 2},
-		[]Layer{Conv2D{Filters: 18, Kernel: 3, NoBias: true}, batchNorm(), ReLU{}, MaxPool{Size: 2}, Conv2D{Filters: 5, Kernel: 1, NoBias: true}, BatchNorm{Momentum: 0.1, NoAffine: true}, Dense{Units: 3}},
+		[]Layer{
+			Conv2D{Filters: 18, Kernel: 3, NoBias: true},
+			batchNorm(),
+			ReLU{},
+			MaxPool{Size: 2},
+			Conv2D{Filters: 5, Kernel: 1, NoBias: true},
+			BatchNorm{Momentum: 0.1, NoAffine: true},
+			Dense{Units: 3},
+		},
 		[]refOp{plainConv(1, 0, 0), batchnorm, relu, pool(2), plainConv(1, 0, 0), {op: "batchnorm", noBias: true}, dense},
 	},
 	{
@@ -80,7 +95,12 @@ var batchCases = []imageCase{
 			AvgPool{Size: 2, Stride: 1},
 			Dense{Units: 3},
 		},
-		[]refOp{plainConv(1, 0, 0), batchnorm, relu, pool(2), plainConv(1, 0, 0), batchnorm, {op: "tanh"}, {op: "avgpool", size: 2, stride: 1}, dense},
+		[]refOp{
+			plainConv(1, 0, 0), batchnorm, relu, pool(2), plainConv(1, 0, 0), batchnorm,
+			{op: "tanh"},
+			{op: "avgpool", size: 2, stride: 1},
+			dense,
+		},
 	},
 	{
 		"within residual blocks",
@@ -89,7 +109,13 @@ var batchCases = []imageCase{
 			Conv2D{Filters: 6, Kernel: 3, Pad: 1, NoBias: true},
 			batchNorm(),
 			ReLU{},
-			Residual{Body: []Layer{Conv2D{Filters: 6, Kernel: 3, Pad: 1, NoBias: true}, batchNorm(), ReLU{}, Conv2D{Filters: 6, Kernel: 3, Pad: 1, NoBias: true}, batchNorm()}},
+			Residual{Body: []Layer{
+				Conv2D{Filters: 6, Kernel: 3, Pad: 1, NoBias: true},
+				batchNorm(),
+				ReLU{},
+				Conv2D{Filters: 6, Kernel: 3, Pad: 1, NoBias: true},
+				batchNorm(),
+			}},
 			ReLU{},
 			Residual{
 				Body:     []Layer{Conv2D{Filters: 20, Kernel: 3, Stride: 2, Pad: 1, NoBias: true}, batchNorm()},
@@ -331,7 +357,8 @@ func TestBatchNormEvaluates(t *testing.T) {
 // TestBatchNormSteps holds that steps leave the statistics to the passes whatever the
 // optimizer does, and cumulative ones are means.
 func TestBatchNormSteps(t *testing.T) {
-	m, err := NewModel("test", Shape{H: 1, W: 1, C: 3}, 2, Dense{Units: 5}, BatchNorm{Cumulative: true}, ReLU{}, Dense{Units: 2})
+	m, err := NewModel("test", Shape{H: 1, W: 1, C: 3}, 2, Dense{Units: 5}, BatchNorm{Cumulative: true}, ReLU{},
+		Dense{Units: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,10 +389,14 @@ func TestBatchNormRefuses(t *testing.T) {
 		want  string
 	}{
 		{BatchNorm{Momentum: 1.5}, "model test: layer 2 (batchnorm): momentum 1.5; it must be in [0, 1]"},
-		{BatchNorm{Momentum: 0.1, Cumulative: true}, "model test: layer 2 (batchnorm): momentum 0.1; cumulative statistics have none"},
+		{
+			BatchNorm{Momentum: 0.1, Cumulative: true},
+			"model test: layer 2 (batchnorm): momentum 0.1; cumulative statistics have none",
+		},
 		{BatchNorm{Epsilon: 2}, "model test: layer 2 (batchnorm): epsilon 2; it must be at least 0 and below 1"},
 	} {
-		if _, err := NewModel("test", Shape{H: 1, W: 1, C: 3}, 2, Dense{Units: 5}, c.layer, Dense{Units: 2}); err == nil || err.Error() != c.want {
+		if _, err := NewModel("test", Shape{H: 1, W: 1, C: 3}, 2, Dense{Units: 5}, c.layer, Dense{Units: 2}); err == nil ||
+			err.Error() != c.want {
 			t.Errorf("error %v, want %s", err, c.want)
 		}
 	}

@@ -62,7 +62,12 @@ func TestThinInputs(t *testing.T) {
 					o.Velocity, o.Second = m.NewParams(), m.NewParams()
 					probe := &Displacement{Anchor: m.NewParams()}
 					var results []Result
-					for k, opts := range []TrainOpts{{Dropout: -1}, {Dropout: -1, Only: m.Head(1)}, {Dropout: -1, Probe: probe}, {Dropout: -1}} {
+					for k, opts := range []TrainOpts{
+						{Dropout: -1},
+						{Dropout: -1, Only: m.Head(1)},
+						{Dropout: -1, Probe: probe},
+						{Dropout: -1},
+					} {
 						probe.Reset()
 						opts.Step = uint32(k)
 						results = append(results, ws.Step(w, b, opts, &o))

@@ -52,7 +52,8 @@ func TestFrozen(t *testing.T) {
 			if tied {
 				last = Tied{}
 			}
-			m, err := NewModel("test", Shape{Seq: 6, Vocab: 9}, 9, Embedding{Dim: 32}, LSTM{Hidden: 32, Layers: 1, EveryStep: true},
+			m, err := NewModel("test", Shape{Seq: 6, Vocab: 9}, 9, Embedding{Dim: 32},
+				LSTM{Hidden: 32, Layers: 1, EveryStep: true},
 				Residual{Body: []Layer{LayerNorm{}, Attention{Heads: 2}}}, Residual{Body: []Layer{Dense{Units: 32}}}, last)
 			if err != nil {
 				t.Fatal(err)
@@ -68,7 +69,8 @@ func TestFrozenIsKept(t *testing.T) {
 	if err := BF16.Check(); err != nil {
 		t.Skip(err)
 	}
-	m, err := NewModel("test", Shape{H: 1, W: 1, C: 33}, 10, Dense{Units: 40, NoBias: true}, ReLU{}, Dense{Units: 10, NoBias: true})
+	m, err := NewModel("test", Shape{H: 1, W: 1, C: 33}, 10, Dense{Units: 40, NoBias: true}, ReLU{},
+		Dense{Units: 10, NoBias: true})
 	if err != nil {
 		t.Fatal(err)
 	}

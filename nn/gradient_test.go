@@ -49,25 +49,50 @@ var imageCases = []imageCase{
 	{
 		"valid convolutions, pool",
 		Shape{H: 12, W: 11, C: 1},
-		[]Layer{Conv2D{Filters: 5, Kernel: 3}, ReLU{}, Conv2D{Filters: 20, Kernel: 3}, ReLU{}, MaxPool{Size: 2}, Flatten{}, Dense{Units: 9}, ReLU{}, Dense{Units: 4}},
+		[]Layer{
+			Conv2D{Filters: 5, Kernel: 3},
+			ReLU{},
+			Conv2D{Filters: 20, Kernel: 3},
+			ReLU{},
+			MaxPool{Size: 2},
+			Flatten{},
+			Dense{Units: 9},
+			ReLU{},
+			Dense{Units: 4},
+		},
 		[]refOp{conv(1, 0, 0), relu, conv(1, 0, 0), relu, pool(2), dense, relu, dense},
 	},
 	{
 		"same 5 x 5, two pools, odd sizes",
 		Shape{H: 9, W: 11, C: 3},
-		[]Layer{Conv2D{Filters: 6, Kernel: 5, Same: true}, ReLU{}, MaxPool{Size: 2}, Conv2D{Filters: 17, Kernel: 5, Same: true}, ReLU{}, MaxPool{Size: 2}, Dense{Units: 4}},
+		[]Layer{Conv2D{Filters: 6, Kernel: 5, Same: true}, ReLU{}, MaxPool{Size: 2}, Conv2D{
+			Filters: 17, Kernel: 5,
+			Same: true,
+		}, ReLU{}, MaxPool{Size: 2}, Dense{Units: 4}},
 		[]refOp{conv(1, 2, 2), relu, pool(2), conv(1, 2, 2), relu, pool(2), dense},
 	},
 	{
 		"even kernels, same",
 		Shape{H: 6, W: 6, C: 1},
-		[]Layer{Conv2D{Filters: 4, Kernel: 4, Same: true}, ReLU{}, Conv2D{Filters: 7, Kernel: 2, Same: true}, Dense{Units: 3}},
+		[]Layer{
+			Conv2D{Filters: 4, Kernel: 4, Same: true},
+			ReLU{},
+			Conv2D{Filters: 7, Kernel: 2, Same: true},
+			Dense{Units: 3},
+		},
 		[]refOp{conv(1, 1, 2), relu, conv(1, 0, 1), dense},
 	},
 	{
 		"strides",
 		Shape{H: 13, W: 13, C: 2},
-		[]Layer{Conv2D{Filters: 4, Kernel: 3, Stride: 2, Same: true}, ReLU{}, Conv2D{Filters: 5, Kernel: 3, Stride: 2}, ReLU{}, Conv2D{Filters: 3, Kernel: 1, Stride: 2}, Dense{Units: 3}},
+		[]Layer{
+			Conv2D{Filters: 4, Kernel: 3, Stride: 2, Same: true},
+			ReLU{},
+			Conv2D{Filters: 5, Kernel: 3, Stride: 2},
+			ReLU{},
+			Conv2D{Filters: 3, Kernel: 1, Stride: 2},
+			Dense{Units: 3},
+		},
 		[]refOp{conv(2, 1, 1), relu, conv(2, 0, 0), relu, conv(2, 0, 0), dense},
 	},
 	{
@@ -79,13 +104,25 @@ var imageCases = []imageCase{
 	{
 		"overlapping pool, ReLU apart",
 		Shape{H: 8, W: 9, C: 1},
-		[]Layer{Conv2D{Filters: 3, Kernel: 3}, MaxPool{Size: 3, Stride: 2}, ReLU{}, Conv2D{Filters: 3, Kernel: 2}, ReLU{}, Dense{Units: 3}},
+		[]Layer{
+			Conv2D{Filters: 3, Kernel: 3},
+			MaxPool{Size: 3, Stride: 2},
+			ReLU{},
+			Conv2D{Filters: 3, Kernel: 2},
+			ReLU{},
+			Dense{Units: 3},
+		},
 		[]refOp{conv(1, 0, 0), pool(3), relu, conv(1, 0, 0), relu, dense},
 	},
 	{
 		"kernel larger than the image",
 		Shape{H: 2, W: 3, C: 1},
-		[]Layer{Conv2D{Filters: 4, Kernel: 7, Same: true}, ReLU{}, Conv2D{Filters: 3, Kernel: 5, Same: true}, Dense{Units: 3}},
+		[]Layer{
+			Conv2D{Filters: 4, Kernel: 7, Same: true},
+			ReLU{},
+			Conv2D{Filters: 3, Kernel: 5, Same: true},
+			Dense{Units: 3},
+		},
 		[]refOp{conv(1, 3, 3), relu, conv(1, 2, 2), dense},
 	},
 	{
@@ -145,7 +182,9 @@ type slopeTable map[[2]int]float64
 
 // compare fails unless each tensor of a gradient differs from the reference by at
 // most a share of its norm, over some of its elements.
-func (s slopeTable) compare(t *testing.T, gradient []Tensor, elements int, share float64, slope func(p, e int) float64) {
+func (s slopeTable) compare(t *testing.T, gradient []Tensor, elements int, share float64,
+	slope func(p, e int) float64,
+) {
 	t.Helper()
 	for p, g := range gradient {
 		var diff, norm float64
@@ -159,7 +198,8 @@ func (s slopeTable) compare(t *testing.T, gradient []Tensor, elements int, share
 			norm += s[at] * s[at]
 		}
 		if norm == 0 || !(math.Sqrt(diff/norm) <= share) {
-			t.Errorf("%s: gradient differs from the reference by %.2g of its norm %.2g", g.Name, math.Sqrt(diff/norm), math.Sqrt(norm))
+			t.Errorf("%s: gradient differs from the reference by %.2g of its norm %.2g", g.Name, math.Sqrt(diff/norm),
+				math.Sqrt(norm))
 		}
 	}
 }

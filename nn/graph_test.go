@@ -17,7 +17,11 @@ var graphCases = []imageCase{
 			ReLU{},
 			Graph{Branches: []Branch{
 				{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 7, Kernel: 1}}},
-				{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 18, Kernel: 3, Pad: 1}, ReLU{}, Conv2D{Filters: 7, Kernel: 5, Pad: 2}}},
+				{From: []int{GraphInput}, Layers: []Layer{
+					Conv2D{Filters: 18, Kernel: 3, Pad: 1},
+					ReLU{},
+					Conv2D{Filters: 7, Kernel: 5, Pad: 2},
+				}},
 				{From: []int{0}, Layers: []Layer{ReLU{}, Conv2D{Filters: 7, Kernel: 3, Same: true}}},
 				{From: []int{1, 2, 0}, Join: Sum, Layers: []Layer{GroupNorm{Groups: 1}, ReLU{}}},
 				{From: []int{GraphInput}, Layers: []Layer{MaxPool{Size: 3, Stride: 1, Same: true}}},
@@ -47,7 +51,17 @@ var graphCases = []imageCase{
 		Shape{H: 8, W: 8, C: 1},
 		[]Layer{
 			Graph{Branches: []Branch{
-				{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 18, Kernel: 3, Same: true}, ReLU{}, MaxPool{Size: 2}, Conv2D{Filters: 3, Kernel: 3}, ReLU{}, MaxPool{Size: 2}, Flatten{}, Dense{Units: 9}, ReLU{}}},
+				{From: []int{GraphInput}, Layers: []Layer{
+					Conv2D{Filters: 18, Kernel: 3, Same: true},
+					ReLU{},
+					MaxPool{Size: 2},
+					Conv2D{Filters: 3, Kernel: 3},
+					ReLU{},
+					MaxPool{Size: 2},
+					Flatten{},
+					Dense{Units: 9},
+					ReLU{},
+				}},
 				{From: []int{GraphInput}, Layers: []Layer{Flatten{}, Dense{Units: 17}, ReLU{}}},
 				{From: []int{1}, Layers: []Layer{Dense{Units: 9}}},
 				{From: []int{0, 2}, Join: Sum},
@@ -84,7 +98,10 @@ var graphCases = []imageCase{
 		[]refOp{
 			conv(1, 1, 1),
 			{op: "residual", body: []refOp{{op: "graph", branches: []refBranch{
-				{from: []int{-1}, ops: []refOp{conv(1, 1, 1), {op: "graph", branches: []refBranch{{from: []int{-1}, ops: []refOp{conv(1, 0, 0)}}, {from: []int{0, -1}}}}}},
+				{from: []int{-1}, ops: []refOp{
+					conv(1, 1, 1),
+					{op: "graph", branches: []refBranch{{from: []int{-1}, ops: []refOp{conv(1, 0, 0)}}, {from: []int{0, -1}}}},
+				}},
 				{from: []int{-1}, ops: []refOp{conv(1, 0, 0), relu}},
 				{from: []int{1, 0}, concat: true},
 			}}}},
@@ -152,8 +169,16 @@ func graphNet(t testing.TB) *Model {
 	m, err := NewModel("test", Shape{H: 8, W: 10, C: 3}, 7,
 		Conv2D{Filters: 21, Kernel: 2, Stride: 2},
 		Named{Name: "branches", Layer: Graph{Branches: []Branch{
-			{From: []int{GraphInput}, Layers: []Layer{Named{Name: "left", Layer: Conv2D{Filters: 40, Kernel: 3, Pad: 1}}, ReLU{}, Dropout{Rate: 0.1}}},
-			{From: []int{GraphInput}, Layers: []Layer{DepthwiseConv2D{Kernel: 3, Pad: 1}, Activation("silu"), GroupedConv2D{Filters: 12, Kernel: 2, Groups: 3, Dilation: 2, Same: true}}},
+			{From: []int{GraphInput}, Layers: []Layer{
+				Named{Name: "left", Layer: Conv2D{Filters: 40, Kernel: 3, Pad: 1}},
+				ReLU{},
+				Dropout{Rate: 0.1},
+			}},
+			{From: []int{GraphInput}, Layers: []Layer{
+				DepthwiseConv2D{Kernel: 3, Pad: 1},
+				Activation("silu"),
+				GroupedConv2D{Filters: 12, Kernel: 2, Groups: 3, Dilation: 2, Same: true},
+			}},
 			{From: []int{0, 1}, Join: Concat},
 		}}},
 		Sequence{}, Dense{Units: 20},
@@ -180,7 +205,8 @@ func TestGraph(t *testing.T) {
 		return
 	}
 	for name, f := range map[string]func(t *testing.T, m *Model){
-		"reuse": testWorkspaceReuse, "levels": testLevels, "masked": testMasked, "allocations": testAllocations, "dropout": testDropout,
+		"reuse": testWorkspaceReuse, "levels": testLevels, "masked": testMasked, "allocations": testAllocations,
+		"dropout": testDropout,
 	} {
 		t.Run(name, func(t *testing.T) { f(t, graphNet(t)) })
 	}
@@ -218,27 +244,60 @@ func TestGraphErrors(t *testing.T) {
 		for i := range branches {
 			from = append(from, i)
 		}
-		return []Layer{Conv2D{Filters: 4, Kernel: 1}, Graph{Branches: append(branches, Branch{From: from, Join: j, Number: 9})}}
+		return []Layer{
+			Conv2D{Filters: 4, Kernel: 1},
+			Graph{Branches: append(branches, Branch{From: from, Join: j, Number: 9})},
+		}
 	}
-	wide, small := Branch{From: in, Layers: []Layer{Conv2D{Filters: 5, Kernel: 1}}}, Branch{From: in, Layers: []Layer{MaxPool{Size: 2}}}
+	wide, small := Branch{From: in, Layers: []Layer{Conv2D{Filters: 5, Kernel: 1}}},
+		Branch{From: in, Layers: []Layer{MaxPool{Size: 2}}}
 	for _, c := range []struct {
 		in     Shape
 		layers []Layer
 		want   string
 	}{
-		{image, join(Sum, Branch{From: in}, wide), "layer 9 (add): input 1 has 8 x 8 x 4 values, input 2 8 x 8 x 5 values; all must be the same"},
-		{image, join(Concat, wide, small), "layer 9 (concat): input 1 has 8 x 8 x 5 values, input 2 4 x 4 x 4 values; all must have the same height, width and steps"},
+		{
+			image, join(Sum, Branch{From: in}, wide),
+			"layer 9 (add): input 1 has 8 x 8 x 4 values, input 2 8 x 8 x 5 values; all must be the same",
+		},
+		{
+			image, join(Concat, wide, small),
+			"layer 9 (concat): input 1 has 8 x 8 x 5 values, input 2 4 x 4 x 4 values; all must have the same height, width and steps",
+		},
 		{image, join(Sum, wide), "layer 9 (add): 1 inputs: a join has at least 2"},
 		{image, join(Sum, Branch{From: []int{3}}, wide), "layer 1 (): it reads branch 3; there are 0 before it"},
-		{image, []Layer{Graph{Branches: []Branch{{From: in}, {From: []int{0, 0}, Join: Sum, Number: 2}}}}, "layer 2 (add): it reads the network's input as it is; a layer must come between"},
+		{
+			image,
+			[]Layer{Graph{Branches: []Branch{{From: in}, {From: []int{0, 0}, Join: Sum, Number: 2}}}},
+			"layer 2 (add): it reads the network's input as it is; a layer must come between",
+		},
 		{image, []Layer{Graph{}}, "a graph must end with a join of branches"},
-		{image, []Layer{GroupedConv2D{Filters: 4, Kernel: 3, Groups: 2}}, "layer 1 (conv): 2 groups of 3 channels and 4 filters; the groups must divide both"},
-		{image, []Layer{GroupedConv2D{Filters: 4, Kernel: 3, Dilation: 2, Stride: 2}}, "layer 1 (conv): dilation 2 with stride 2; one of them must be 1"},
-		{image, []Layer{GroupedConv2D{Filters: 4, Kernel: 5, Dilation: 2}}, "layer 1 (conv): a kernel that reaches over 9 pixels on an image of 8 x 8"},
+		{
+			image,
+			[]Layer{GroupedConv2D{Filters: 4, Kernel: 3, Groups: 2}},
+			"layer 1 (conv): 2 groups of 3 channels and 4 filters; the groups must divide both",
+		},
+		{
+			image,
+			[]Layer{GroupedConv2D{Filters: 4, Kernel: 3, Dilation: 2, Stride: 2}},
+			"layer 1 (conv): dilation 2 with stride 2; one of them must be 1",
+		},
+		{
+			image,
+			[]Layer{GroupedConv2D{Filters: 4, Kernel: 5, Dilation: 2}},
+			"layer 1 (conv): a kernel that reaches over 9 pixels on an image of 8 x 8",
+		},
 		{image, []Layer{GRU{Hidden: 3}}, "layer 1 (gru): a GRU needs a sequence as its input"},
 		{text, []Layer{GRU{Hidden: 3}}, "layer 1 (gru): an embedding must come before a GRU on tokens"},
-		{text, []Layer{Graph{Branches: []Branch{{From: in}, {From: []int{0, 0}, Join: Sum}}}}, "a graph of layers cannot read tokens; an embedding must come before its branches"},
-		{image, join(Sum, Branch{From: in, Layers: []Layer{Named{Number: 5, Name: "a", Layer: Attention{Heads: 1}}}}, wide), "layer 5 (attention): attention needs a sequence as its input"},
+		{
+			text,
+			[]Layer{Graph{Branches: []Branch{{From: in}, {From: []int{0, 0}, Join: Sum}}}},
+			"a graph of layers cannot read tokens; an embedding must come before its branches",
+		},
+		{
+			image, join(Sum, Branch{From: in, Layers: []Layer{Named{Number: 5, Name: "a", Layer: Attention{Heads: 1}}}}, wide),
+			"layer 5 (attention): attention needs a sequence as its input",
+		},
 	} {
 		_, err := NewModel("test", c.in, 3, append(c.layers, Dense{Units: 3})...)
 		if err == nil || !strings.HasPrefix(err.Error(), "model test: "+c.want) || strings.Contains(err.Error(), "\n") {

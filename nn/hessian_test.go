@@ -44,7 +44,8 @@ func testHessian(t *testing.T, m *Model, b *Batch, curve func(w, v []Tensor, p, 
 				norm += want[at] * want[at]
 			}
 			if norm == 0 || !(math.Sqrt(diff/norm) <= 3e-5) {
-				t.Errorf("%s: the product differs from the reference by %.2g of its norm %.2g", h.Name, math.Sqrt(diff/norm), math.Sqrt(norm))
+				t.Errorf("%s: the product differs from the reference by %.2g of its norm %.2g", h.Name, math.Sqrt(diff/norm),
+					math.Sqrt(norm))
 			}
 		}
 		checkPadding(t, m, got)
@@ -306,7 +307,10 @@ func (b boundRigid) Traits() Traits {
 func TestCheckHessian(t *testing.T) {
 	for _, layers := range [][]Layer{
 		{Conv2D{Filters: 3, Kernel: 3}, rigidLayer{}, Dense{Units: 2}},
-		{Residual{Body: []Layer{Conv2D{Filters: 3, Kernel: 3}, rigidLayer{}}, Shortcut: []Layer{Conv2D{Filters: 3, Kernel: 3}}}, Dense{Units: 2}},
+		{Residual{
+			Body:     []Layer{Conv2D{Filters: 3, Kernel: 3}, rigidLayer{}},
+			Shortcut: []Layer{Conv2D{Filters: 3, Kernel: 3}},
+		}, Dense{Units: 2}},
 	} {
 		m, err := NewModel("stiff", Shape{H: 5, W: 5, C: 1}, 2, layers...)
 		if err != nil {

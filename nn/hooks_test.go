@@ -154,7 +154,8 @@ func TestClip(t *testing.T) {
 func TestProbeBits(t *testing.T) {
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
 		for _, hidden := range []int{33, 128, 530} {
-			m, err := NewModel("test", Shape{H: 9, W: 11, C: 3}, 7, Dense{Units: hidden}, ReLU{}, Dense{Units: 40}, ReLU{}, Dense{Units: 7})
+			m, err := NewModel("test", Shape{H: 9, W: 11, C: 3}, 7, Dense{Units: hidden}, ReLU{}, Dense{Units: 40}, ReLU{},
+				Dense{Units: 7})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +170,10 @@ func TestProbeBits(t *testing.T) {
 						probes[i].Anchor = anchor
 						ws := m.NewWorkspace()
 						for k := range 2 {
-							ws.Step(w, b, TrainOpts{Probe: &probes[i], Only: only}, &Optimizer{SGD: s, Velocity: v, Anchor: anchor, Steps: k})
+							ws.Step(w, b, TrainOpts{Probe: &probes[i], Only: only}, &Optimizer{
+								SGD: s, Velocity: v, Anchor: anchor,
+								Steps: k,
+							})
 						}
 						weights[i] = w
 					}

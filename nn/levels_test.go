@@ -16,11 +16,17 @@ func drawNet(s *kernels.Stream) (m *Model, ok bool) {
 		kernel, filters, same := 1+s.IntN(4), 4*(1+s.IntN(9)), s.IntN(2) == 0
 		switch s.IntN(12) {
 		case 0, 1:
-			layers = append(layers, Conv2D{Filters: filters, Kernel: kernel, Stride: 1 + s.IntN(2), Same: same, NoBias: s.IntN(3) == 0})
+			layers = append(layers, Conv2D{
+				Filters: filters, Kernel: kernel, Stride: 1 + s.IntN(2), Same: same,
+				NoBias: s.IntN(3) == 0,
+			})
 		case 2, 3, 4:
 			layers = append(layers, GroupedConv2D{Filters: filters, Kernel: kernel, Dilation: 2 + s.IntN(2), Same: same})
 		case 5:
-			layers = append(layers, Conv2D{Filters: filters, Kernel: 1}, GroupedConv2D{Filters: 4 * filters, Kernel: kernel, Groups: 2 + 2*s.IntN(2), Stride: 1 + s.IntN(2), Same: same})
+			layers = append(layers, Conv2D{Filters: filters, Kernel: 1}, GroupedConv2D{
+				Filters: 4 * filters, Kernel: kernel,
+				Groups: 2 + 2*s.IntN(2), Stride: 1 + s.IntN(2), Same: same,
+			})
 		case 6:
 			layers = append(layers, DepthwiseConv2D{Kernel: kernel, Stride: 1 + s.IntN(2), Same: same})
 		case 7:

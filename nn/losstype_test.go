@@ -56,20 +56,27 @@ func TestRegisterLoss(t *testing.T) {
 		{func(l *LossType) { l.Name, l.Doc = "other", "two\nlines" }, `nn: loss "other": Doc must be a line`},
 		{func(l *LossType) { l.Name, l.Label = "other", nil }, `nn: loss "other": a loss of one label has Label`},
 		{func(l *LossType) { l.Name, l.Target = "other", Numbers }, `nn: loss "other": a loss of one label has Label`},
-		{func(l *LossType) { l.Name, l.TargetsAlong = "other", squaredAlong }, `nn: loss "other": LabelAlong goes with Label`},
+		{
+			func(l *LossType) { l.Name, l.TargetsAlong = "other", squaredAlong },
+			`nn: loss "other": LabelAlong goes with Label`,
+		},
 		{func(l *LossType) { l.Name, l.Options = "other", 1 }, `nn: loss "other": options are a int`},
 	} {
 		l := margin
 		tt.change(&l)
-		if err := RegisterLoss(l); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+		if err := RegisterLoss(l); err == nil || !strings.Contains(err.Error(), tt.want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("got %v, want %s", err, tt.want)
 		}
 	}
 	m := dropoutNet(t)
 	for want, l := range map[string]Loss{
 		`label smoothing 0.1: the loss "margin" smooths no labels; leave it out`: {Kind: "margin", Smoothing: 0.1},
-		`class weights: the loss "margin" has none; leave them out`:              {Kind: "margin", Weights: make([]float64, m.Classes())},
-		`options of type int: the loss "margin" has nn.marginOptions`:            {Kind: "margin", Options: 3},
+		`class weights: the loss "margin" has none; leave them out`: {
+			Kind:    "margin",
+			Weights: make([]float64, m.Classes()),
+		},
+		`options of type int: the loss "margin" has nn.marginOptions`: {Kind: "margin", Options: 3},
 		`gap: must be above 0`: {Kind: "margin", Options: marginOptions{}},
 	} {
 		if _, err := m.WithLoss(l); err == nil || !strings.HasSuffix(err.Error(), ": "+want) {

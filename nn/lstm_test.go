@@ -50,8 +50,13 @@ var lstmCases = []lstmCase{
 	},
 	{
 		name: "gated recurrent units, two layers, last step, more than a chunk", vocab: 9, batch: lstmChunk + 3,
-		ref:    lstmReference{seq: 5, embed: 3, hidden: 17, padding: 0, gru: true, layers: 2, denses: 1},
-		layers: []Layer{Embedding{Dim: 3, ZeroPadding: true}, GRU{Hidden: 17, EveryStep: true}, GRU{Hidden: 17}, Dense{Units: 4}},
+		ref: lstmReference{seq: 5, embed: 3, hidden: 17, padding: 0, gru: true, layers: 2, denses: 1},
+		layers: []Layer{
+			Embedding{Dim: 3, ZeroPadding: true},
+			GRU{Hidden: 17, EveryStep: true},
+			GRU{Hidden: 17},
+			Dense{Units: 4},
+		},
 	},
 	{
 		name: "gated recurrent units, every step, masked", vocab: 11, batch: 4, mask: true,
@@ -249,11 +254,23 @@ func TestLSTMBind(t *testing.T) {
 	}{
 		{tokens, []Layer{LSTM{Hidden: 4}}, "model m: layer 1 (lstm): an embedding must come before an LSTM on tokens"},
 		{image, []Layer{LSTM{Hidden: 4}}, "model m: layer 1 (lstm): an LSTM needs a sequence as its input"},
-		{image, []Layer{Embedding{Dim: 4}}, "model m: layer 1 (embedding): an embedding must be the first layer, on an input of tokens"},
+		{
+			image,
+			[]Layer{Embedding{Dim: 4}},
+			"model m: layer 1 (embedding): an embedding must be the first layer, on an input of tokens",
+		},
 		{tokens, []Layer{Embedding{}}, "model m: layer 1 (embedding): the width of an embedding must be at least 1"},
 		{tokens, []Layer{Embedding{Dim: 4}, LSTM{}}, "model m: layer 2 (lstm): the hidden size must be at least 1"},
-		{tokens, []Layer{Embedding{Dim: 4}, LSTM{Hidden: 3, Layers: -1}}, "model m: layer 2 (lstm): layers must be at least 1"},
-		{tokens, []Layer{Embedding{Dim: 4}, LSTM{Hidden: 3, Dropout: 1}}, "model m: layer 2 (lstm): dropout rate 1; it must be at least 0 and below 1"},
+		{
+			tokens,
+			[]Layer{Embedding{Dim: 4}, LSTM{Hidden: 3, Layers: -1}},
+			"model m: layer 2 (lstm): layers must be at least 1",
+		},
+		{
+			tokens,
+			[]Layer{Embedding{Dim: 4}, LSTM{Hidden: 3, Dropout: 1}},
+			"model m: layer 2 (lstm): dropout rate 1; it must be at least 0 and below 1",
+		},
 	} {
 		_, err := NewModel("m", c.in, 3, c.layers...)
 		if err == nil || err.Error() != c.want {

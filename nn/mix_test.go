@@ -22,9 +22,19 @@ var mixCases = []imageCase{
 		[]Layer{
 			Conv2D{Filters: 6, Kernel: 3, Same: true},
 			Graph{Branches: []Branch{
-				{From: []int{GraphInput}, Layers: []Layer{MaxPool{Size: 3, Stride: 1, Pad: 1}, GroupNorm{Groups: 2, NoAffine: true}}},
-				{From: []int{GraphInput}, Layers: []Layer{AvgPool{Size: 3, Stride: 1, Pad: 1}, GroupNorm{Groups: 1, NoAffine: true}}},
-				{From: []int{GraphInput}, Layers: []Layer{ReLU{}, DepthwiseConv2D{Kernel: 3, Dilation: 2, Pad: 2, NoBias: true}, Conv2D{Filters: 6, Kernel: 1, NoBias: true}}},
+				{From: []int{GraphInput}, Layers: []Layer{
+					MaxPool{Size: 3, Stride: 1, Pad: 1},
+					GroupNorm{Groups: 2, NoAffine: true},
+				}},
+				{From: []int{GraphInput}, Layers: []Layer{
+					AvgPool{Size: 3, Stride: 1, Pad: 1},
+					GroupNorm{Groups: 1, NoAffine: true},
+				}},
+				{From: []int{GraphInput}, Layers: []Layer{
+					ReLU{},
+					DepthwiseConv2D{Kernel: 3, Dilation: 2, Pad: 2, NoBias: true},
+					Conv2D{Filters: 6, Kernel: 1, NoBias: true},
+				}},
 				{From: []int{0, 1, GraphInput, 2}, Join: Mix, Weights: "a", Zero: true},
 				{From: []int{2, 0}, Join: Mix, Weights: "b", Layers: []Layer{GroupNorm{Groups: 3}}},
 				{From: []int{3, 4}, Join: Concat},
@@ -44,7 +54,11 @@ var mixCases = []imageCase{
 			{op: "graph", branches: []refBranch{
 				{from: []int{-1}, ops: []refOp{poolSame(3, 1, 1, 1), plainNorm(2)}},
 				{from: []int{-1}, ops: []refOp{{op: "avgpool", size: 3, stride: 1, before: 1, after: 1}, plainNorm(1)}},
-				{from: []int{-1}, ops: []refOp{relu, {op: "depthwise", stride: 1, dilation: 2, before: 2, after: 2, noBias: true}, plainConv(1, 0, 0)}},
+				{from: []int{-1}, ops: []refOp{
+					relu,
+					{op: "depthwise", stride: 1, dilation: 2, before: 2, after: 2, noBias: true},
+					plainConv(1, 0, 0),
+				}},
 				{from: []int{0, 1, -1, 2}, mix: "a", zero: true},
 				{from: []int{2, 0}, mix: "b", ops: []refOp{groupNorm(3)}},
 				{from: []int{3, 4}, concat: true},
@@ -66,14 +80,32 @@ var mixCases = []imageCase{
 		[]Layer{
 			Conv2D{Filters: 6, Kernel: 3, Pad: 1},
 			Graph{Branches: []Branch{
-				{From: []int{GraphInput}, Layers: []Layer{ReLU{}, Conv2D{Filters: 6, Kernel: 1, NoBias: true}, GroupNorm{Groups: 2, NoAffine: true}}},
-				{From: []int{GraphInput}, Layers: []Layer{AvgPool{Size: 3, Stride: 1, Pad: 1}, GroupNorm{Groups: 1, NoAffine: true}}},
+				{From: []int{GraphInput}, Layers: []Layer{
+					ReLU{},
+					Conv2D{Filters: 6, Kernel: 1, NoBias: true},
+					GroupNorm{Groups: 2, NoAffine: true},
+				}},
+				{From: []int{GraphInput}, Layers: []Layer{
+					AvgPool{Size: 3, Stride: 1, Pad: 1},
+					GroupNorm{Groups: 1, NoAffine: true},
+				}},
 				{From: []int{0, GraphInput, 1}, Join: Mix, Weights: "a"},
-				{From: []int{GraphInput}, Layers: []Layer{ReLU{}, Conv2D{Filters: 6, Kernel: 1, NoBias: true}, GroupNorm{Groups: 3, NoAffine: true}}},
-				{From: []int{GraphInput}, Layers: []Layer{MaxPool{Size: 3, Stride: 1, Pad: 1}, GroupNorm{Groups: 2, NoAffine: true}}},
+				{From: []int{GraphInput}, Layers: []Layer{
+					ReLU{},
+					Conv2D{Filters: 6, Kernel: 1, NoBias: true},
+					GroupNorm{Groups: 3, NoAffine: true},
+				}},
+				{From: []int{GraphInput}, Layers: []Layer{
+					MaxPool{Size: 3, Stride: 1, Pad: 1},
+					GroupNorm{Groups: 2, NoAffine: true},
+				}},
 				{From: []int{3, 4, GraphInput}, Join: Mix, Weights: "b"},
 				{From: []int{2, 5}, Join: Sum},
-				{From: []int{6}, Layers: []Layer{ReLU{}, Conv2D{Filters: 6, Kernel: 1, NoBias: true}, GroupNorm{Groups: 1, NoAffine: true}}},
+				{From: []int{6}, Layers: []Layer{
+					ReLU{},
+					Conv2D{Filters: 6, Kernel: 1, NoBias: true},
+					GroupNorm{Groups: 1, NoAffine: true},
+				}},
 				{From: []int{6}, Layers: []Layer{AvgPool{Size: 3, Stride: 1, Pad: 1}, GroupNorm{Groups: 2, NoAffine: true}}},
 				{From: []int{7, 6, 8}, Join: Mix, Weights: "a"},
 				{From: []int{6, 9}, Join: Concat},
@@ -169,7 +201,8 @@ func TestMixingAlone(t *testing.T) {
 			held, before := make([]float32, len(want)), slices.Clone(w)
 			for _, clip := range []float32{0, 0.1} {
 				stepped := slices.Clone(w)
-				alone.Step(stepped, b, TrainOpts{Drawn: drawn, Hold: m.Mixing(), Held: held}, &Optimizer{SGD: SGD{LR: 0.1, ClipNorm: clip}})
+				alone.Step(stepped, b, TrainOpts{Drawn: drawn, Hold: m.Mixing(), Held: held},
+					&Optimizer{SGD: SGD{LR: 0.1, ClipNorm: clip}})
 				sameBits(t, held, want, c.name)
 				for _, a := range m.Mixing() {
 					sameBits(t, stepped[a.Lo:a.Hi], before[a.Lo:a.Hi], c.name)
@@ -291,10 +324,17 @@ func TestMixErrors(t *testing.T) {
 	}{
 		{[]Branch{conv, mix("", false, 0, GraphInput)}, "layer 1 (mix): weights \"\": a mix must name its weights"},
 		{[]Branch{conv, {From: []int{0, GraphInput}, Join: Sum, Zero: true}}, "layer 1 (add): weights \"\": a mix must"},
-		{[]Branch{pool, mix("a", false, 0, GraphInput)}, "layer 1 (mix): input 1 has 4 x 4 x 4 values, input 2 8 x 8 x 4 values; all must be the same"},
-		{[]Branch{conv, mix("a", false, 0, GraphInput), mix("a", true, 0, 1)}, "layer 1 (mix): the weights \"a\" have 2 alternatives elsewhere and 3 here"},
+		{
+			[]Branch{pool, mix("a", false, 0, GraphInput)},
+			"layer 1 (mix): input 1 has 4 x 4 x 4 values, input 2 8 x 8 x 4 values; all must be the same",
+		},
+		{
+			[]Branch{conv, mix("a", false, 0, GraphInput), mix("a", true, 0, 1)},
+			"layer 1 (mix): the weights \"a\" have 2 alternatives elsewhere and 3 here",
+		},
 	} {
-		_, err := NewModel("test", Shape{H: 8, W: 8, C: 1}, 3, Conv2D{Filters: 4, Kernel: 1}, Graph{Branches: c.branches}, Dense{Units: 3})
+		_, err := NewModel("test", Shape{H: 8, W: 8, C: 1}, 3, Conv2D{Filters: 4, Kernel: 1}, Graph{Branches: c.branches},
+			Dense{Units: 3})
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v\nwant %s", err, c.want)
 		}

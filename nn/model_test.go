@@ -173,40 +173,136 @@ func TestNewModelErrors(t *testing.T) {
 		layers []Layer
 		want   string
 	}{
-		{Shape{}, nil, "model m: input shape with H 0, W 0, C 0, Seq 0, Vocab 0: an image or vector has H, W and C of at least 1 and no Vocab"},
-		{Shape{Seq: 3}, nil, "model m: input shape with H 0, W 0, C 0, Seq 3, Vocab 0: a sequence of tokens has Seq and Vocab only"},
+		{
+			Shape{},
+			nil,
+			"model m: input shape with H 0, W 0, C 0, Seq 0, Vocab 0: an image or vector has H, W and C of at least 1 and no Vocab",
+		},
+		{
+			Shape{Seq: 3},
+			nil,
+			"model m: input shape with H 0, W 0, C 0, Seq 3, Vocab 0: a sequence of tokens has Seq and Vocab only",
+		},
 		{vector, nil, "model m: the last layer gives 1 x 1 x 4 values; 3 classes need 1 x 1 x 3 from a dense layer"},
-		{vector, []Layer{Dense{Units: 2}}, "model m: the last layer gives 1 x 1 x 2 values; 3 classes need 1 x 1 x 3 from a dense layer"},
+		{
+			vector,
+			[]Layer{Dense{Units: 2}},
+			"model m: the last layer gives 1 x 1 x 2 values; 3 classes need 1 x 1 x 3 from a dense layer",
+		},
 		{vector, []Layer{Dense{}}, "model m: layer 1 (dense): 0 units; must be at least 1"},
 		{vector, []Layer{Dense{Units: 3, Init: 9}}, "model m: layer 1 (dense): unknown initialisation 9"},
-		{tokens, []Layer{Dense{Units: 3}}, "model m: layer 1 (dense): a dense layer cannot read tokens; an embedding must come before"},
-		{tokens, []Layer{Conv2D{Filters: 3, Kernel: 1}}, "model m: layer 1 (conv): a convolution needs an image as its input"},
+		{
+			tokens,
+			[]Layer{Dense{Units: 3}},
+			"model m: layer 1 (dense): a dense layer cannot read tokens; an embedding must come before",
+		},
+		{
+			tokens,
+			[]Layer{Conv2D{Filters: 3, Kernel: 1}},
+			"model m: layer 1 (conv): a convolution needs an image as its input",
+		},
 		{image, []Layer{Conv2D{Kernel: 1}}, "model m: layer 1 (conv): 0 filters; must be at least 1"},
 		{image, []Layer{Conv2D{Filters: 1}}, "model m: layer 1 (conv): kernel 0 x 0, stride 1; all must be at least 1"},
-		{image, []Layer{Conv2D{Filters: 1, Kernel: 6}}, "model m: layer 1 (conv): kernel 6 x 6 on an image of 6 x 5; a valid convolution needs the image to be as large"},
-		{image, []Layer{MaxPool{Size: 2}}, "model m: layer 1 (pool): a max-pool needs the image of a convolution as its input"},
+		{
+			image,
+			[]Layer{Conv2D{Filters: 1, Kernel: 6}},
+			"model m: layer 1 (conv): kernel 6 x 6 on an image of 6 x 5; a valid convolution needs the image to be as large",
+		},
+		{
+			image,
+			[]Layer{MaxPool{Size: 2}},
+			"model m: layer 1 (pool): a max-pool needs the image of a convolution as its input",
+		},
 		{image, []Layer{ReLU{}}, "model m: layer 1 (relu): a ReLU cannot be the first layer"},
 		{image, []Layer{Dropout{}}, "model m: layer 1 (dropout): a dropout cannot be the first layer"},
-		{image, []Layer{Conv2D{Filters: 1, Kernel: 2}, ReLU{}, MaxPool{Size: 5}}, "model m: layer 3 (pool): size 5 on an image of 5 x 4; the image must be as large"},
-		{image, []Layer{Conv2D{Filters: 1, Kernel: 2, Same: true, Pad: 1}}, "model m: layer 1 (conv): padding 1 with a kernel of 2 x 2; it must be less than the kernel, and 0 where the padding is \"same\""},
-		{image, []Layer{Conv2D{Filters: 1, Kernel: 3, Pad: 3}}, "model m: layer 1 (conv): padding 3 with a kernel of 3 x 3; it must be less than the kernel, and 0 where the padding is \"same\""},
-		{image, []Layer{AvgPool{}}, "model m: layer 1 (avgpool): an average pool needs the image of a convolution as its input"},
+		{
+			image,
+			[]Layer{Conv2D{Filters: 1, Kernel: 2}, ReLU{}, MaxPool{Size: 5}},
+			"model m: layer 3 (pool): size 5 on an image of 5 x 4; the image must be as large",
+		},
+		{
+			image,
+			[]Layer{Conv2D{Filters: 1, Kernel: 2, Same: true, Pad: 1}},
+			"model m: layer 1 (conv): padding 1 with a kernel of 2 x 2; it must be less than the kernel, and 0 where the padding is \"same\"",
+		},
+		{
+			image,
+			[]Layer{Conv2D{Filters: 1, Kernel: 3, Pad: 3}},
+			"model m: layer 1 (conv): padding 3 with a kernel of 3 x 3; it must be less than the kernel, and 0 where the padding is \"same\"",
+		},
+		{
+			image,
+			[]Layer{AvgPool{}},
+			"model m: layer 1 (avgpool): an average pool needs the image of a convolution as its input",
+		},
 		{image, []Layer{conv2, AvgPool{Size: -1}}, "model m: layer 2 (avgpool): size -1, stride 0; neither may be negative"},
-		{image, []Layer{conv2, AvgPool{Size: 5}}, "model m: layer 2 (avgpool): size 5 on an image of 5 x 4; the image must be as large"},
-		{image, []Layer{LRN{Bias: 1, Beta: 1}}, "model m: layer 1 (lrn): a local response normalisation needs the image of a convolution as its input"},
-		{image, []Layer{conv2, LRN{Beta: 1}}, "model m: layer 2 (lrn): radius 0, bias 0, alpha 0; radius and alpha must be at least 0, bias above 0"},
+		{
+			image,
+			[]Layer{conv2, AvgPool{Size: 5}},
+			"model m: layer 2 (avgpool): size 5 on an image of 5 x 4; the image must be as large",
+		},
+		{
+			image,
+			[]Layer{LRN{Bias: 1, Beta: 1}},
+			"model m: layer 1 (lrn): a local response normalisation needs the image of a convolution as its input",
+		},
+		{
+			image,
+			[]Layer{conv2, LRN{Beta: 1}},
+			"model m: layer 2 (lrn): radius 0, bias 0, alpha 0; radius and alpha must be at least 0, bias above 0",
+		},
 		{image, []Layer{conv2, LRN{Bias: 1, Beta: 0.8}}, "model m: layer 2 (lrn): beta 0.8; it must be 0.25, 0.5, 0.75 or 1"},
-		{image, []Layer{conv2, GroupNorm{}}, "model m: layer 2 (groupnorm): 0 groups of 2 channels; the groups must divide the channels"},
-		{image, []Layer{conv2, GroupNorm{Groups: 3}}, "model m: layer 2 (groupnorm): 3 groups of 2 channels; the groups must divide the channels"},
-		{image, []Layer{conv2, GroupNorm{Groups: 2, Epsilon: -1}}, "model m: layer 2 (groupnorm): epsilon -1; it must be at least 0 and below 1"},
-		{vector, []Layer{GroupNorm{Groups: 2}}, "model m: layer 1 (groupnorm): a group normalisation needs the image of a convolution as its input"},
-		{tokens, []Layer{Residual{}}, "model m: layer 1 (residual): a residual block cannot read tokens; an embedding must come before"},
+		{
+			image,
+			[]Layer{conv2, GroupNorm{}},
+			"model m: layer 2 (groupnorm): 0 groups of 2 channels; the groups must divide the channels",
+		},
+		{
+			image,
+			[]Layer{conv2, GroupNorm{Groups: 3}},
+			"model m: layer 2 (groupnorm): 3 groups of 2 channels; the groups must divide the channels",
+		},
+		{
+			image,
+			[]Layer{conv2, GroupNorm{Groups: 2, Epsilon: -1}},
+			"model m: layer 2 (groupnorm): epsilon -1; it must be at least 0 and below 1",
+		},
+		{
+			vector,
+			[]Layer{GroupNorm{Groups: 2}},
+			"model m: layer 1 (groupnorm): a group normalisation needs the image of a convolution as its input",
+		},
+		{
+			tokens,
+			[]Layer{Residual{}},
+			"model m: layer 1 (residual): a residual block cannot read tokens; an embedding must come before",
+		},
 		{image, []Layer{conv2, Residual{}}, "model m: layer 2 (residual): the body has no layers; it must have at least one"},
-		{image, []Layer{conv2, Residual{Body: []Layer{Flatten{}, ReLU{}, conv2}}}, "model m: layer 2 (residual): the output of the body is 4 x 3 x 2 values, of the shortcut 5 x 4 x 2 values; they must be equal"},
-		{image, []Layer{conv2, Residual{Body: []Layer{conv2}, Shortcut: []Layer{ReLU{}, Dense{Units: 2}}}}, "model m: layer 2 (residual): the output of the body is 4 x 3 x 2 values, of the shortcut 1 x 1 x 2 values; they must be equal"},
-		{image, []Layer{conv2, Residual{Body: []Layer{GroupNorm{Groups: 5}}}}, "model m: layer 2 (residual): body: layer 1 (groupnorm): 5 groups of 2 channels; the groups must divide the channels"},
-		{image, []Layer{Residual{Body: []Layer{Conv2D{Filters: 1, Kernel: 1}}}}, "model m: layer 1 (residual): a residual block without a shortcut cannot be the first layer"},
-		{image, []Layer{Dense{Units: 4}, ReLU{}, Dropout{Rate: 1}}, "model m: layer 3 (dropout): rate 1; it must be at least 0 and below 1"},
+		{
+			image,
+			[]Layer{conv2, Residual{Body: []Layer{Flatten{}, ReLU{}, conv2}}},
+			"model m: layer 2 (residual): the output of the body is 4 x 3 x 2 values, of the shortcut 5 x 4 x 2 values; they must be equal",
+		},
+		{
+			image,
+			[]Layer{conv2, Residual{Body: []Layer{conv2}, Shortcut: []Layer{ReLU{}, Dense{Units: 2}}}},
+			"model m: layer 2 (residual): the output of the body is 4 x 3 x 2 values, of the shortcut 1 x 1 x 2 values; they must be equal",
+		},
+		{
+			image,
+			[]Layer{conv2, Residual{Body: []Layer{GroupNorm{Groups: 5}}}},
+			"model m: layer 2 (residual): body: layer 1 (groupnorm): 5 groups of 2 channels; the groups must divide the channels",
+		},
+		{
+			image,
+			[]Layer{Residual{Body: []Layer{Conv2D{Filters: 1, Kernel: 1}}}},
+			"model m: layer 1 (residual): a residual block without a shortcut cannot be the first layer",
+		},
+		{
+			image,
+			[]Layer{Dense{Units: 4}, ReLU{}, Dropout{Rate: 1}},
+			"model m: layer 3 (dropout): rate 1; it must be at least 0 and below 1",
+		},
 	} {
 		_, err := NewModel("m", c.in, 3, c.layers...)
 		if err == nil || err.Error() != c.want {
@@ -229,7 +325,8 @@ func TestResidualExport(t *testing.T) {
 		"residual1.conv1.weight[6 6 3 3]", "residual1.groupnorm1.weight[6]", "residual1.groupnorm1.bias[6]",
 		"residual1.conv2.weight[6 6 3 3]", "residual1.conv2.bias[6]",
 		"residual2.conv1.weight[20 6 3 3]", "residual2.groupnorm1.weight[20]", "residual2.groupnorm1.bias[20]",
-		"residual2.shortcut.conv1.weight[20 6 1 1]", "residual2.shortcut.groupnorm1.weight[20]", "residual2.shortcut.groupnorm1.bias[20]",
+		"residual2.shortcut.conv1.weight[20 6 1 1]", "residual2.shortcut.groupnorm1.weight[20]",
+		"residual2.shortcut.groupnorm1.bias[20]",
 		"dense1.weight[7 20]", "dense1.bias[7]",
 	}
 	if !slices.Equal(got, want) {

@@ -19,8 +19,10 @@ func TestNarrow(t *testing.T) {
 		t.Fatal(err)
 	}
 	mobile, err := NewModel("mobile", Shape{H: 8, W: 8, C: 3}, 5,
-		Conv2D{Filters: 16, Kernel: 1, NoBias: true}, GroupNorm{Groups: 4}, Activation("hardswish"), DepthwiseConv2D{Kernel: 3, Pad: 1, NoBias: true}, Activation("hardswish"),
-		SqueezeExcitation{Units: 12}, Conv2D{Filters: 24, Kernel: 1, NoBias: true}, GroupNorm{Groups: 6}, AvgPool{}, Dense{Units: 5})
+		Conv2D{Filters: 16, Kernel: 1, NoBias: true}, GroupNorm{Groups: 4}, Activation("hardswish"),
+		DepthwiseConv2D{Kernel: 3, Pad: 1, NoBias: true}, Activation("hardswish"),
+		SqueezeExcitation{Units: 12}, Conv2D{Filters: 24, Kernel: 1, NoBias: true}, GroupNorm{Groups: 6}, AvgPool{},
+		Dense{Units: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,12 +31,27 @@ func TestNarrow(t *testing.T) {
 		width float64
 		want  string // shapes by name
 	}{
-		{mobile, 0.125, "conv1.weight [2 3 1 1] groupnorm1.weight [2] groupnorm1.bias [2] depthwise1.weight [2 1 3 3] squeeze1.fc1.weight [2 2 1 1] squeeze1.fc1.bias [2] " +
-			"squeeze1.fc2.weight [2 2 1 1] squeeze1.fc2.bias [2] conv2.weight [3 2 1 1] groupnorm2.weight [3] groupnorm2.bias [3] dense1.weight [5 3] dense1.bias [5]"},
-		{dropoutNet(t), 1, "conv1.weight [6 1 3 3] conv1.bias [6] conv2.weight [20 6 3 3] conv2.bias [20] dense1.weight [33 20] dense1.bias [33] dense2.weight [7 33] dense2.bias [7]"},
-		{dropoutNet(t), 0.5, "conv1.weight [3 1 3 3] conv1.bias [3] conv2.weight [10 3 3 3] conv2.bias [10] dense1.weight [17 10] dense1.bias [17] dense2.weight [7 17] dense2.bias [7]"},
-		{dropoutNet(t), 0.0625, "conv1.weight [1 1 3 3] conv1.bias [1] conv2.weight [2 1 3 3] conv2.bias [2] dense1.weight [3 2] dense1.bias [3] dense2.weight [7 3] dense2.bias [7]"},
-		{block, 0.25, "conv1.weight [2 3 3 3] conv1.bias [2] residual1.conv1.weight [4 2 3 3] residual1.groupnorm1.weight [4] residual1.groupnorm1.bias [4] residual1.shortcut.conv1.weight [4 2 1 1] dense1.weight [5 64] dense1.bias [5]"},
+		{
+			mobile, 0.125,
+			"conv1.weight [2 3 1 1] groupnorm1.weight [2] groupnorm1.bias [2] depthwise1.weight [2 1 3 3] squeeze1.fc1.weight [2 2 1 1] squeeze1.fc1.bias [2] " +
+				"squeeze1.fc2.weight [2 2 1 1] squeeze1.fc2.bias [2] conv2.weight [3 2 1 1] groupnorm2.weight [3] groupnorm2.bias [3] dense1.weight [5 3] dense1.bias [5]",
+		},
+		{
+			dropoutNet(t), 1,
+			"conv1.weight [6 1 3 3] conv1.bias [6] conv2.weight [20 6 3 3] conv2.bias [20] dense1.weight [33 20] dense1.bias [33] dense2.weight [7 33] dense2.bias [7]",
+		},
+		{
+			dropoutNet(t), 0.5,
+			"conv1.weight [3 1 3 3] conv1.bias [3] conv2.weight [10 3 3 3] conv2.bias [10] dense1.weight [17 10] dense1.bias [17] dense2.weight [7 17] dense2.bias [7]",
+		},
+		{
+			dropoutNet(t), 0.0625,
+			"conv1.weight [1 1 3 3] conv1.bias [1] conv2.weight [2 1 3 3] conv2.bias [2] dense1.weight [3 2] dense1.bias [3] dense2.weight [7 3] dense2.bias [7]",
+		},
+		{
+			block, 0.25,
+			"conv1.weight [2 3 3 3] conv1.bias [2] residual1.conv1.weight [4 2 3 3] residual1.groupnorm1.weight [4] residual1.groupnorm1.bias [4] residual1.shortcut.conv1.weight [4 2 1 1] dense1.weight [5 64] dense1.bias [5]",
+		},
 	} {
 		n, err := tt.model.Narrow(tt.width)
 		if err != nil {
@@ -150,12 +167,14 @@ func attends(t *testing.T, c int) (text, vision *Model) {
 			Residual{Body: []Layer{RMSNorm{}, Dense{Units: 3 * c}, Activation("gelu"), Dense{Units: c}}},
 		}
 	}
-	text, err := NewModel("text", Shape{Seq: 7, Vocab: 11}, 11, append(append([]Layer{Embedding{Dim: c}, Positions{}}, block()...), Steps{}, LayerNorm{}, Tied{})...)
+	text, err := NewModel("text", Shape{Seq: 7, Vocab: 11}, 11,
+		append(append([]Layer{Embedding{Dim: c}, Positions{}}, block()...), Steps{}, LayerNorm{}, Tied{})...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	vision, err = NewModel("vision", Shape{H: 8, W: 8, C: 3}, 5,
-		append(append([]Layer{Conv2D{Filters: c, Kernel: 2, Stride: 2}, Sequence{ClassToken: true}, Positions{}}, block()...), Steps{Take: TakeFirst}, Dense{Units: 5})...)
+		append(append([]Layer{Conv2D{Filters: c, Kernel: 2, Stride: 2}, Sequence{ClassToken: true}, Positions{}}, block()...),
+			Steps{Take: TakeFirst}, Dense{Units: 5})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +264,8 @@ func rowsOf(shape []int) int {
 // is the whole network whose other weights are zero, but for the scale of the softmax,
 // which belongs to the channels that a head has.
 func TestRotatedHeads(t *testing.T) {
-	m, err := NewModel("heads", Shape{H: 4, W: 4, C: 2}, 5, Conv2D{Filters: 16, Kernel: 2, Stride: 2}, Sequence{ClassToken: true}, Positions{},
+	m, err := NewModel("heads", Shape{H: 4, W: 4, C: 2}, 5, Conv2D{Filters: 16, Kernel: 2, Stride: 2},
+		Sequence{ClassToken: true}, Positions{},
 		Residual{Body: []Layer{Attention{Heads: 2}}}, Steps{Take: TakeFirst}, Dense{Units: 5})
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +299,8 @@ func TestRotatedHeads(t *testing.T) {
 // one whose other weights are zero, and that they cannot begin elsewhere.
 func TestNarrowGroups(t *testing.T) {
 	m, err := NewModel("groups", Shape{H: 6, W: 6, C: 2}, 5, Conv2D{Filters: 16, Kernel: 1}, ReLU{},
-		GroupedConv2D{Filters: 8, Kernel: 3, Groups: 4}, ReLU{}, GroupedConv2D{Filters: 12, Kernel: 2, Dilation: 2}, AvgPool{}, Dense{Units: 5})
+		GroupedConv2D{Filters: 8, Kernel: 3, Groups: 4}, ReLU{}, GroupedConv2D{Filters: 12, Kernel: 2, Dilation: 2},
+		AvgPool{}, Dense{Units: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +314,8 @@ func TestNarrowGroups(t *testing.T) {
 	}
 	own, rest := cutOut(t, places, m, sub, w, 0)
 	sameOutputs(t, outputsOf(sub, own, b), outputsOf(m, rest, b))
-	if _, err := places.Rotated(sub, 1); err == nil || !strings.Contains(err.Error(), "the channels of conv2 cannot start elsewhere") {
+	if _, err := places.Rotated(sub, 1); err == nil || !strings.Contains(err.Error(),
+		"the channels of conv2 cannot start elsewhere") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -320,12 +342,21 @@ func TestNarrowClash(t *testing.T) {
 			{From: []int{GraphInput}, Layers: []Layer{Dense{Units: 2}}},
 			{From: []int{0, 1}, Join: Sum},
 		}}}, "layer 2 (graph): the outputs of the network cannot be narrowed; the last layer must be dense"},
-		{[]Layer{conv(6), Sequence{}, Attention{Heads: 2}, Steps{}, Dense{Units: 2}}, "layer 3 (attention): 2 heads of 3 channels at width 0.5; the heads must divide the channels"},
-		{[]Layer{conv(6), GroupedConv2D{Filters: 6, Kernel: 1, Groups: 3}, Dense{Units: 2}}, "layer 2 (conv): width 0.5 of 3 groups is not an integer number of groups"},
-		{[]Layer{conv(4), Graph{Branches: []Branch{
-			{From: []int{GraphInput}, Layers: []Layer{conv(4)}},
-			{From: []int{GraphInput, 0}, Join: Concat},
-		}}, GroupedConv2D{Filters: 4, Kernel: 1, Groups: 2}, Dense{Units: 2}}, "layer 3 (conv): its 2 groups read channels of [4 4], which are narrowed in other groups"},
+		{
+			[]Layer{conv(6), Sequence{}, Attention{Heads: 2}, Steps{}, Dense{Units: 2}},
+			"layer 3 (attention): 2 heads of 3 channels at width 0.5; the heads must divide the channels",
+		},
+		{
+			[]Layer{conv(6), GroupedConv2D{Filters: 6, Kernel: 1, Groups: 3}, Dense{Units: 2}},
+			"layer 2 (conv): width 0.5 of 3 groups is not an integer number of groups",
+		},
+		{
+			[]Layer{conv(4), Graph{Branches: []Branch{
+				{From: []int{GraphInput}, Layers: []Layer{conv(4)}},
+				{From: []int{GraphInput, 0}, Join: Concat},
+			}}, GroupedConv2D{Filters: 4, Kernel: 1, Groups: 2}, Dense{Units: 2}},
+			"layer 3 (conv): its 2 groups read channels of [4 4], which are narrowed in other groups",
+		},
 	} {
 		m, err := NewModel("clash", Shape{H: 3, W: 3, C: 1}, 2, c.layers...)
 		if err != nil {
@@ -342,7 +373,8 @@ func TestNarrowClash(t *testing.T) {
 func TestScale(t *testing.T) {
 	build := func(scales ...Layer) *Model {
 		layers := append([]Layer{Conv2D{Filters: 5, Kernel: 3}, ReLU{}, MaxPool{Size: 2}}, scales...)
-		m, err := NewModel("test", Shape{H: 8, W: 8, C: 2}, 4, append(layers, Dense{Units: 6}, Scale{Factor: 2}, Dense{Units: 4})...)
+		m, err := NewModel("test", Shape{H: 8, W: 8, C: 2}, 4, append(layers, Dense{Units: 6}, Scale{Factor: 2},
+			Dense{Units: 4})...)
 		if err != nil {
 			t.Fatal(err)
 		}

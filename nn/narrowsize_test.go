@@ -34,8 +34,14 @@ func TestNarrowSizes(t *testing.T) {
 		"residual": {
 			Conv2D{Filters: 32, Kernel: 3, Same: true},
 			ReLU{},
-			Residual{Body: []Layer{Conv2D{Filters: 32, Kernel: 3, Same: true}, ReLU{}, Conv2D{Filters: 32, Kernel: 3, Same: true}}},
-			Residual{Body: []Layer{Conv2D{Filters: 32, Kernel: 3, Same: true}}, Shortcut: []Layer{Conv2D{Filters: 32, Kernel: 1}}},
+			Residual{Body: []Layer{Conv2D{Filters: 32, Kernel: 3, Same: true}, ReLU{}, Conv2D{
+				Filters: 32, Kernel: 3,
+				Same: true,
+			}}},
+			Residual{
+				Body:     []Layer{Conv2D{Filters: 32, Kernel: 3, Same: true}},
+				Shortcut: []Layer{Conv2D{Filters: 32, Kernel: 1}},
+			},
 			AvgPool{},
 			Dense{Units: 10},
 		},

@@ -113,7 +113,17 @@ var seriesCases = []imageCase{
 	{
 		"the steps of an image in the reverse order, twice",
 		Shape{H: 1, W: 7, C: 2},
-		[]Layer{Conv2D{Filters: 5, Kernel: 1, KernelW: 3}, Sequence{}, Reverse{}, Image{}, Conv2D{Filters: 4, Kernel: 1, KernelW: 2}, Sequence{}, Reverse{}, Image{}, Dense{Units: 3}},
+		[]Layer{
+			Conv2D{Filters: 5, Kernel: 1, KernelW: 3},
+			Sequence{},
+			Reverse{},
+			Image{},
+			Conv2D{Filters: 4, Kernel: 1, KernelW: 2},
+			Sequence{},
+			Reverse{},
+			Image{},
+			Dense{Units: 3},
+		},
 		[]refOp{conv(1, 0, 0), {op: "flip"}, conv(1, 0, 0), {op: "flip"}, dense},
 	},
 }
@@ -122,7 +132,8 @@ var seriesCases = []imageCase{
 func seriesNet(t *testing.T) *Model {
 	t.Helper()
 	m, err := NewModel("series", Shape{H: 1, W: 21, C: 3}, 3,
-		Conv2D{Filters: 6, Kernel: 1, KernelW: 5, Pad: 2}, Activation("relu6"), Dropout{Rate: 0.2, Channels: true}, MaxPool{Size: 1, SizeW: 3, Stride: 2, Pad: 1}, Sequence{ClassToken: true},
+		Conv2D{Filters: 6, Kernel: 1, KernelW: 5, Pad: 2}, Activation("relu6"), Dropout{Rate: 0.2, Channels: true},
+		MaxPool{Size: 1, SizeW: 3, Stride: 2, Pad: 1}, Sequence{ClassToken: true},
 		Graph{Branches: []Branch{
 			{From: []int{GraphInput}, Layers: []Layer{Activation("tanh"), Reverse{}}},
 			{From: []int{GraphInput, 0}, Join: Product, Layers: []Layer{LeakyReLU{Slope: 0.1}, Scale{Factor: 2, Always: true}}},

@@ -32,8 +32,32 @@ var smoothCases = []imageCase{
 	{
 		"normalisations of rows",
 		Shape{H: 4, W: 5, C: 2},
-		[]Layer{Conv2D{Filters: 21, Kernel: 3}, LayerNorm{}, Activation("gelu"), Conv2D{Filters: 32, Kernel: 2}, RMSNorm{}, Dense{Units: 40}, LayerNorm{}, Activation("silu"), Dense{Units: 7}, RMSNorm{}, Dense{Units: 3}},
-		[]refOp{conv(1, 0, 0), {op: "layernorm"}, {op: "gelu"}, conv(1, 0, 0), {op: "rmsnorm"}, dense, {op: "layernorm"}, {op: "silu"}, dense, {op: "rmsnorm"}, dense},
+		[]Layer{
+			Conv2D{Filters: 21, Kernel: 3},
+			LayerNorm{},
+			Activation("gelu"),
+			Conv2D{Filters: 32, Kernel: 2},
+			RMSNorm{},
+			Dense{Units: 40},
+			LayerNorm{},
+			Activation("silu"),
+			Dense{Units: 7},
+			RMSNorm{},
+			Dense{Units: 3},
+		},
+		[]refOp{
+			conv(1, 0, 0),
+			{op: "layernorm"},
+			{op: "gelu"},
+			conv(1, 0, 0),
+			{op: "rmsnorm"},
+			dense,
+			{op: "layernorm"},
+			{op: "silu"},
+			dense,
+			{op: "rmsnorm"},
+			dense,
+		},
 	},
 	{
 		"depthwise convolutions of all strides and paddings",
@@ -85,7 +109,14 @@ var smoothCases = []imageCase{
 		[]Layer{
 			Conv2D{Filters: 18, Kernel: 3, Pad: 1, Stride: 2},
 			Activation("hardswish"),
-			Residual{Body: []Layer{Conv2D{Filters: 34, Kernel: 1}, Activation("hardswish"), DepthwiseConv2D{Kernel: 3, Pad: 1}, SqueezeExcitation{Units: 9}, GroupNorm{Groups: 2}, Conv2D{Filters: 18, Kernel: 1}}},
+			Residual{Body: []Layer{
+				Conv2D{Filters: 34, Kernel: 1},
+				Activation("hardswish"),
+				DepthwiseConv2D{Kernel: 3, Pad: 1},
+				SqueezeExcitation{Units: 9},
+				GroupNorm{Groups: 2},
+				Conv2D{Filters: 18, Kernel: 1},
+			}},
 			SqueezeExcitation{Units: 17},
 			LayerNorm{},
 			AvgPool{},
@@ -94,7 +125,14 @@ var smoothCases = []imageCase{
 		[]refOp{
 			conv(2, 1, 1),
 			{op: "hardswish"},
-			{op: "residual", body: []refOp{conv(1, 0, 0), {op: "hardswish"}, depthwise(1, 1, 1), {op: "squeeze"}, groupNorm(2), conv(1, 0, 0)}},
+			{op: "residual", body: []refOp{
+				conv(1, 0, 0),
+				{op: "hardswish"},
+				depthwise(1, 1, 1),
+				{op: "squeeze"},
+				groupNorm(2),
+				conv(1, 0, 0),
+			}},
 			{op: "squeeze"},
 			{op: "layernorm"},
 			{op: "avgpool", size: 3, stride: 1},
@@ -131,8 +169,16 @@ var smoothCases = []imageCase{
 func smoothNet(t testing.TB) *Model {
 	t.Helper()
 	m, err := NewModel("test", Shape{H: 9, W: 8, C: 2}, 7,
-		Conv2D{Filters: 18, Kernel: 3, Same: true}, Activation("gelu"), DepthwiseConv2D{Kernel: 5, Stride: 2, Same: true}, RMSNorm{}, Activation("silu"),
-		Residual{Body: []Layer{LayerNorm{}, DepthwiseConv2D{Kernel: 3, Same: true, NoBias: true}, Activation("hardswish"), SqueezeExcitation{Units: 5}, Activation("sigmoid"), Dropout{Rate: 0.1}}},
+		Conv2D{Filters: 18, Kernel: 3, Same: true}, Activation("gelu"), DepthwiseConv2D{Kernel: 5, Stride: 2, Same: true},
+		RMSNorm{}, Activation("silu"),
+		Residual{Body: []Layer{
+			LayerNorm{},
+			DepthwiseConv2D{Kernel: 3, Same: true, NoBias: true},
+			Activation("hardswish"),
+			SqueezeExcitation{Units: 5},
+			Activation("sigmoid"),
+			Dropout{Rate: 0.1},
+		}},
 		Dense{Units: 20}, Activation("tanh"), LayerNorm{}, Dense{Units: 7})
 	if err != nil {
 		t.Fatal(err)
@@ -151,9 +197,18 @@ func TestSmoothErrors(t *testing.T) {
 		{[]Layer{Activation("gelu")}, "layer 1 (gelu): a layer of type gelu cannot be the first one"},
 		{[]Layer{LayerNorm{}}, "layer 1 (layernorm): a normalisation cannot be the first layer"},
 		{[]Layer{first, RMSNorm{Epsilon: 2}}, "layer 2 (rmsnorm): epsilon 2; it must be at least 0 and below 1"},
-		{[]Layer{DepthwiseConv2D{Kernel: 3}}, "layer 1 (depthwise): a depthwise convolution needs the image of a convolution as its input"},
-		{[]Layer{first, DepthwiseConv2D{Kernel: 5, Dilation: 2}}, "layer 2 (depthwise): a kernel that reaches over 9 pixels on an image of 8 x 8"},
-		{[]Layer{first, DepthwiseConv2D{Kernel: 3, Pad: 3}}, "layer 2 (depthwise): padding 3 with a kernel that reaches over 3 pixels"},
+		{
+			[]Layer{DepthwiseConv2D{Kernel: 3}},
+			"layer 1 (depthwise): a depthwise convolution needs the image of a convolution as its input",
+		},
+		{
+			[]Layer{first, DepthwiseConv2D{Kernel: 5, Dilation: 2}},
+			"layer 2 (depthwise): a kernel that reaches over 9 pixels on an image of 8 x 8",
+		},
+		{
+			[]Layer{first, DepthwiseConv2D{Kernel: 3, Pad: 3}},
+			"layer 2 (depthwise): padding 3 with a kernel that reaches over 3 pixels",
+		},
 		{[]Layer{first, DepthwiseConv2D{}}, "layer 2 (depthwise): kernel 0; it must be from 1 to 11"},
 		{[]Layer{first, SqueezeExcitation{}}, "layer 2 (squeeze): 0 units; must be at least 1"},
 	} {

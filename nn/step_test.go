@@ -27,10 +27,21 @@ func dropoutNet(t testing.TB) *Model {
 func blockNet(t testing.TB) *Model {
 	t.Helper()
 	m, err := NewModel("test", Shape{H: 11, W: 10, C: 3}, 7,
-		Conv2D{Filters: 6, Kernel: 3, Same: true}, ReLU{}, MaxPool{Size: 3, Stride: 2, Same: true}, LRN{Radius: 2, Bias: 1, Alpha: 0.1, Beta: 0.75},
-		Residual{Body: []Layer{Conv2D{Filters: 6, Kernel: 3, Pad: 1, NoBias: true}, GroupNorm{Groups: 2}, ReLU{}, Dropout{Rate: 0.2}, Conv2D{Filters: 6, Kernel: 3, Pad: 1}}}, ReLU{},
+		Conv2D{Filters: 6, Kernel: 3, Same: true}, ReLU{}, MaxPool{Size: 3, Stride: 2, Same: true},
+		LRN{Radius: 2, Bias: 1, Alpha: 0.1, Beta: 0.75},
+		Residual{Body: []Layer{
+			Conv2D{Filters: 6, Kernel: 3, Pad: 1, NoBias: true},
+			GroupNorm{Groups: 2},
+			ReLU{},
+			Dropout{Rate: 0.2},
+			Conv2D{Filters: 6, Kernel: 3, Pad: 1},
+		}}, ReLU{},
 		Residual{
-			Body:     []Layer{Conv2D{Filters: 20, Kernel: 3, Stride: 2, Pad: 1, NoBias: true}, GroupNorm{Groups: 4}, Dropout{Rate: 0.3}},
+			Body: []Layer{
+				Conv2D{Filters: 20, Kernel: 3, Stride: 2, Pad: 1, NoBias: true},
+				GroupNorm{Groups: 4},
+				Dropout{Rate: 0.3},
+			},
 			Shortcut: []Layer{Conv2D{Filters: 20, Kernel: 1, Stride: 2, NoBias: true}, GroupNorm{Groups: 2}, Dropout{Rate: 0.1}},
 		},
 		AvgPool{}, Dense{Units: 7})
@@ -105,7 +116,10 @@ var rules = []Optimizer{
 	{SGD: SGD{LR: 0.3, Momentum: 0.9, WeightDecay: 1e-3, Mu: 0.1, ClipNorm: 0.1}},
 	{SGD: SGD{LR: 0.3, Momentum: 0.9, Nesterov: true, ClipNorm: 0.1}},
 	{SGD: SGD{LR: 0.01, WeightDecay: 1e-3, Mu: 0.1}, Adam: Adam{On: true, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}},
-	{SGD: SGD{LR: 0.01, WeightDecay: 0.1, Mu: 0.1, ClipNorm: 0.1}, Adam: Adam{On: true, Decoupled: true, Beta1: 0.8, Beta2: 0.99, Eps: 1e-3}},
+	{SGD: SGD{LR: 0.01, WeightDecay: 0.1, Mu: 0.1, ClipNorm: 0.1}, Adam: Adam{
+		On: true, Decoupled: true, Beta1: 0.8,
+		Beta2: 0.99, Eps: 1e-3,
+	}},
 }
 
 // forEachRule runs f with each of them.
@@ -278,8 +292,14 @@ func testAllocations(t *testing.T, m *Model) {
 		ws.Gradient(w, b, TrainOpts{Dropout: -1})
 		(&Optimizer{SGD: SGD{LR: 0.1, Momentum: 0.9}, Velocity: v, Steps: 1}).Step(w, ws.Grad())
 		ws.Step(w, b, TrainOpts{Dropout: 0.1}, &Optimizer{SGD: SGD{LR: 0.1, Momentum: 0.9}, Velocity: v, Steps: 1})
-		ws.Step(w, few, TrainOpts{}, &Optimizer{SGD: SGD{LR: 0.1, Momentum: 0.9, Nesterov: true, ClipNorm: 0.1}, Velocity: v, Steps: 1})
-		ws.Step(w, few, TrainOpts{}, &Optimizer{SGD: SGD{LR: 0.1}, Adam: Adam{On: true, Eps: 1e-8}, Velocity: v, Second: second})
+		ws.Step(w, few, TrainOpts{}, &Optimizer{
+			SGD: SGD{LR: 0.1, Momentum: 0.9, Nesterov: true, ClipNorm: 0.1}, Velocity: v,
+			Steps: 1,
+		})
+		ws.Step(w, few, TrainOpts{}, &Optimizer{
+			SGD: SGD{LR: 0.1}, Adam: Adam{On: true, Eps: 1e-8}, Velocity: v,
+			Second: second,
+		})
 		ws.Evaluate(w, b)
 	}
 	step()
@@ -291,7 +311,8 @@ func testAllocations(t *testing.T, m *Model) {
 // TestRight checks, chunk by chunk, which labels an evaluation says were right,
 // against evaluations of each label alone.
 func TestRight(t *testing.T) {
-	m, err := NewModel("test", Shape{Seq: 5, Vocab: 4}, 4, Embedding{Dim: 3}, LSTM{Hidden: 6, EveryStep: true}, Dense{Units: 4})
+	m, err := NewModel("test", Shape{Seq: 5, Vocab: 4}, 4, Embedding{Dim: 3}, LSTM{Hidden: 6, EveryStep: true},
+		Dense{Units: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,8 @@ func (f asideFunc) Add(i int, _ int32, values, grad []float32, scale float32) fl
 // follows from it go alike through the layers before; Evaluate gives what the last layer takes.
 func TestFeatures(t *testing.T) {
 	forEachNet(t, testFeatures)
-	whole, err := NewModel("whole", Shape{H: 6, W: 6, C: 3}, 5, Conv2D{Filters: 18, Kernel: 3}, batchNorm(), ReLU{}, MaxPool{Size: 2}, Dense{Units: 5})
+	whole, err := NewModel("whole", Shape{H: 6, W: 6, C: 3}, 5, Conv2D{Filters: 18, Kernel: 3}, batchNorm(), ReLU{},
+		MaxPool{Size: 2}, Dense{Units: 5})
 	if err != nil {
 		t.Fatal(err)
 	}

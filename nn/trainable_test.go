@@ -42,7 +42,10 @@ func testTrainable(t *testing.T, whole *Model, patterns []string) {
 		t.Fatal(err)
 	}
 	b := batchOf(whole, 5)
-	settings := []SGD{{LR: 0.1}, {LR: 0.1, Momentum: 0.5, Nesterov: true}, {LR: 0.1, Momentum: 0.9, WeightDecay: 1e-2, Mu: 0.1}}
+	settings := []SGD{{LR: 0.1}, {LR: 0.1, Momentum: 0.5, Nesterov: true}, {
+		LR: 0.1, Momentum: 0.9, WeightDecay: 1e-2,
+		Mu: 0.1,
+	}}
 	if kernelstest.Emulated() {
 		settings = settings[2:]
 	}
@@ -123,7 +126,8 @@ func TestTrainablePatterns(t *testing.T) {
 		}
 	}
 	_, err := m.WithTrainable([]string{"*", "dense9.*"}, 1)
-	if want := `"dense9.*" matches no parameter of model test; the parameters are conv1.weight, `; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := `"dense9.*" matches no parameter of model test; the parameters are conv1.weight, `; err == nil ||
+		!strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v; want it to begin with %s", err, want)
 	}
 }

@@ -15,7 +15,12 @@ func winogradNet(t testing.TB) *Model {
 		Conv2D{Filters: 32, Kernel: 3, Same: true}, ReLU{},
 		Conv2D{Filters: 32, Kernel: 3}, ReLU{}, MaxPool{Size: 2}, Dropout{Rate: 0.2},
 		Residual{
-			Body:     []Layer{Conv2D{Filters: 48, Kernel: 3, Pad: 1, NoBias: true}, GroupNorm{Groups: 2}, ReLU{}, Conv2D{Filters: 32, Kernel: 3, Same: true}},
+			Body: []Layer{
+				Conv2D{Filters: 48, Kernel: 3, Pad: 1, NoBias: true},
+				GroupNorm{Groups: 2},
+				ReLU{},
+				Conv2D{Filters: 32, Kernel: 3, Same: true},
+			},
 			Shortcut: []Layer{Conv2D{Filters: 32, Kernel: 1}},
 		}, ReLU{},
 		Conv2D{Filters: 40, Kernel: 3, Stride: 2}, Conv2D{Filters: 33, Kernel: 3, Pad: 2}, AvgPool{}, Dense{Units: 7})

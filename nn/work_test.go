@@ -28,7 +28,8 @@ func TestWorkIsThatOfTheModel(t *testing.T) {
 			}
 		}
 		if forward, _ := m.FLOPs(); flops != forward || params != int64(m.NumTrainable()) {
-			t.Errorf("%s: layers have %d FLOPs and %d values, the model %d and %d", name, flops, params, forward, m.NumTrainable())
+			t.Errorf("%s: layers have %d FLOPs and %d values, the model %d and %d", name, flops, params, forward,
+				m.NumTrainable())
 		}
 	}
 }
@@ -67,7 +68,8 @@ func TestMeasuredStepsAreTheSame(t *testing.T) {
 	work := ws.Work()
 	var sum time.Duration
 	for i, w := range work {
-		if i >= len(names) || w.Layer != names[i] || w.Forward < 0 || w.Backward < 0 || w.FLOPs > 0 && w.Forward+w.Backward == 0 {
+		if i >= len(names) || w.Layer != names[i] || w.Forward < 0 || w.Backward < 0 || w.FLOPs > 0 &&
+			w.Forward+w.Backward == 0 {
 			t.Errorf("layer %d: %+v", i, w)
 		}
 		sum += w.Forward + w.Backward

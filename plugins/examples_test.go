@@ -49,7 +49,10 @@ func TestAForeignTunerThroughItsDirectory(t *testing.T) {
 	if said != again {
 		t.Error("two sessions with one seed differ")
 	}
-	lowest := surface(tuners.Params{"client.lr": tuners.Num(0.01), "server.lr": tuners.Num(1), "client.epochs": tuners.Num(2)}, budget.TrialRounds-1)
+	lowest := surface(tuners.Params{
+		"client.lr": tuners.Num(0.01), "server.lr": tuners.Num(1),
+		"client.epochs": tuners.Num(2),
+	}, budget.TrialRounds-1)
 	if best-lowest > (first-lowest)/2 {
 		t.Errorf("60 trials of coordinate search came from %v to %v, not half of the way to %v", first, best, lowest)
 	}

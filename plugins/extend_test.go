@@ -70,18 +70,39 @@ func TestExtendedFromAnotherModule(t *testing.T) {
 		{"tune study.toml --set tuner.options.goal=1 --study soon --json", `"rounds": 10,`},
 		{"list losses", `(?m)^focal +a class +no `},
 		{"list losses focal", `(?m)^loss.options.gamma +number +\[1, 10\] `},
-		{"run study.toml --set rounds=2 --set update.quantize=ternary --set aggregator.name=midrange --study small", `(?m)^updates +clients sent .* instead of .*; combined by midrange$`},
+		{
+			"run study.toml --set rounds=2 --set update.quantize=ternary --set aggregator.name=midrange --study small",
+			`(?m)^updates +clients sent .* instead of .*; combined by midrange$`,
+		},
 		{"run study.toml --set rounds=2 --study s", `(?m)^study: completed `},
 		{"run study.toml --set rounds=2 --study t --workers 1", `(?m)^study: completed `},
 		{"eval s", `(?m)^model `},
-		{"run study.toml --set method=fedrolex --set client.widths=[1,0.5] --set rounds=2 --study rolex", `(?m)^study: completed `},
+		{
+			"run study.toml --set method=fedrolex --set client.widths=[1,0.5] --set rounds=2 --study rolex",
+			`(?m)^study: completed `,
+		},
 		{"model export s", `(?m)^python +s.model.py$`},
-		{"run range.toml --study no", `^fails: fedfast: range.toml:\d+: model.layers\[2\].options.start = 2: must be in \[0, 1\]\n$`},
-		{"run unknown.toml --study no", `^fails: fedfast: unknown.toml:\d+: model.layers\[2\].options: unknown option "stat"; available: start\n$`},
+		{
+			"run range.toml --study no",
+			`^fails: fedfast: range.toml:\d+: model.layers\[2\].options.start = 2: must be in \[0, 1\]\n$`,
+		},
+		{
+			"run unknown.toml --study no",
+			`^fails: fedfast: unknown.toml:\d+: model.layers\[2\].options: unknown option "stat"; available: start\n$`,
+		},
 		{"run first.toml --study no", `^fails: fedfast: .*layer 1 \(prelu\): a PReLU cannot be the first layer\n$`},
-		{"run study.toml --set loss.options.gamma=0.5 --study no", `^fails: fedfast: .*loss.options.gamma = 0.5: must be in \[1, 10\]\n$`},
-		{"run study.toml --set loss.label_smoothing=0.1 --study no", `^fails: fedfast: .*the loss "focal" smooths no labels; leave it out\n$`},
-		{"run study.toml --set method=maml --study no", `^fails: fedfast: .*the loss "focal" does not support products with the Hessian; .*\n$`},
+		{
+			"run study.toml --set loss.options.gamma=0.5 --study no",
+			`^fails: fedfast: .*loss.options.gamma = 0.5: must be in \[1, 10\]\n$`,
+		},
+		{
+			"run study.toml --set loss.label_smoothing=0.1 --study no",
+			`^fails: fedfast: .*the loss "focal" smooths no labels; leave it out\n$`,
+		},
+		{
+			"run study.toml --set method=maml --study no",
+			`^fails: fedfast: .*the loss "focal" does not support products with the Hessian; .*\n$`,
+		},
 	} {
 		if got := run(strings.Fields(tt.args)...); !regexp.MustCompile(tt.want).MatchString(got) {
 			t.Errorf("%s: got\n%s\nwant %s", tt.args, got, tt.want)
@@ -107,7 +128,8 @@ func TestExtendedFromAnotherModule(t *testing.T) {
 		t.Errorf("the module has no PReLU:\n%s", module)
 	}
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(python, "-c", "import importlib.util, sys; sys.exit(not importlib.util.find_spec('torch'))").Run() != nil {
+		if exec.Command(python, "-c",
+			"import importlib.util, sys; sys.exit(not importlib.util.find_spec('torch'))").Run() != nil {
 			continue
 		}
 		if text, err := exec.Command(python, filepath.Join(dir, "s", "model.py")).CombinedOutput(); err != nil {

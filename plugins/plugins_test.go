@@ -145,7 +145,10 @@ func study(t testing.TB, trials, clients tuners.Tuner, budget tuners.Budget) (tr
 		}
 	}
 	open := func(tuner tuners.Tuner, req tuners.OpenRequest) tuners.Session {
-		problems, err := tuner.Validate(ctx, tuners.ValidateRequest{Space: req.Space, Options: req.Options, Budget: req.Budget})
+		problems, err := tuner.Validate(ctx, tuners.ValidateRequest{
+			Space: req.Space, Options: req.Options,
+			Budget: req.Budget,
+		})
 		if err != nil || len(problems) > 0 {
 			t.Fatal(problems, err)
 		}
@@ -222,7 +225,13 @@ var budget = tuners.Budget{Rounds: 200, TrialRounds: 20}
 
 func TestSubprocessesDecideAsTheTunersThemselves(t *testing.T) {
 	builtin := plugins.Builtin()
-	for _, c := range []struct{ trials, clients string }{{"random", ""}, {"sha", ""}, {"sha", "fedex"}, {"random", "fedex"}, {"fedex", "fedex"}} {
+	for _, c := range []struct{ trials, clients string }{
+		{"random", ""},
+		{"sha", ""},
+		{"sha", "fedex"},
+		{"random", "fedex"},
+		{"fedex", "fedex"},
+	} {
 		t.Run(c.trials+" "+c.clients, func(t *testing.T) {
 			var inside, outside tuners.Tuner
 			if c.clients != "" {

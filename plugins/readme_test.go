@@ -35,7 +35,10 @@ func checkReadme(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := conformance.Run(t.Context(), ref, conformance.Options{Timeout: 20 * time.Second, Only: []string{"options", "state", "failures"}})
+	r, err := conformance.Run(t.Context(), ref, conformance.Options{
+		Timeout: 20 * time.Second,
+		Only:    []string{"options", "state", "failures"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +69,11 @@ func TestTheTunerOfTheReadmeWorksInGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	work := goworktest.Env(t, dir)
-	for _, args := range [][]string{{"go", "vet", "."}, {"go", "build", "-mod=readonly", "-o", p.Program(), "."}, {"gofmt", "-l", "."}} {
+	for _, args := range [][]string{
+		{"go", "vet", "."},
+		{"go", "build", "-mod=readonly", "-o", p.Program(), "."},
+		{"gofmt", "-l", "."},
+	} {
 		cmd := exec.Command(args[0], args[1:]...)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), work)
 		if out, err := cmd.CombinedOutput(); err != nil || args[0] == "gofmt" && len(out) > 0 {

@@ -11,7 +11,12 @@ import (
 // BenchmarkFirstConv measures the forward pass and the weights' gradient of the
 // models' first convolutions, of one image.
 func BenchmarkFirstConv(b *testing.B) {
-	for _, c := range []convCase{{28, 28, 1, 32, 3, 3, 1, false, 0}, {28, 28, 1, 32, 5, 5, 1, true, 0}, {24, 24, 3, 64, 5, 5, 1, true, 0}, {32, 32, 3, 32, 3, 3, 1, true, 0}} {
+	for _, c := range []convCase{
+		{28, 28, 1, 32, 3, 3, 1, false, 0},
+		{28, 28, 1, 32, 5, 5, 1, true, 0},
+		{24, 24, 3, 64, 5, 5, 1, true, 0},
+		{32, 32, 3, 32, 3, 3, 1, true, 0},
+	} {
 		v := NewConv(c.h, c.w, c.c, c.n, c.kh, c.kw, c.stride, c.same)
 		s := kernels.NewStream(1, 2)
 		x, xRow := bordered(draw(s, c.h*c.w*c.c), c.h, c.w, c.c, v.Left, v.RightBorder)

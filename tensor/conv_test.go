@@ -45,7 +45,8 @@ var convCases = []convCase{
 }
 
 func (c convCase) String() string {
-	return fmt.Sprintf("%dx%dx%d to %d, %dx%d stride %d same %v pad %d", c.h, c.w, c.c, c.n, c.kh, c.kw, c.stride, c.same, c.pad)
+	return fmt.Sprintf("%dx%dx%d to %d, %dx%d stride %d same %v pad %d", c.h, c.w, c.c, c.n, c.kh, c.kw, c.stride, c.same,
+		c.pad)
 }
 
 // walk calls f with every product of the convolution: output, input and weight

@@ -13,7 +13,15 @@ import (
 // TestDense compares the three passes of a dense layer with plain loops; some
 // have several parts of weights, with odd ones at the ends.
 func TestDense(t *testing.T) {
-	for _, c := range []struct{ m, k, n int }{{1, 16, 16}, {5, 48, 32}, {3, 37, 64}, {20, 144, 2048}, {3, 1200, 80}, {3, 300, 384}, {70, 150, 1040}} {
+	for _, c := range []struct{ m, k, n int }{
+		{1, 16, 16},
+		{5, 48, 32},
+		{3, 37, 64},
+		{20, 144, 2048},
+		{3, 1200, 80},
+		{3, 300, 384},
+		{70, 150, 1040},
+	} {
 		t.Run(fmt.Sprintf("%dx%dx%d", c.m, c.k, c.n), func(t *testing.T) {
 			if c.m*c.k*c.n > 5_000_000 && kernelstest.Small() {
 				t.Skip("large")
@@ -79,8 +87,9 @@ func TestDenseStep(t *testing.T) {
 		kernelstest.ForEachLevel(t, func(t *testing.T) {
 			for _, momentum := range []bool{false, true} {
 				step := Step{
-					M: c.m, X: x, LdX: pad, DY: dy, LdY: c.n, DX: make([]float32, c.m*pad), LdDX: pad, Lanes: make([]float32, d.LaneSize(c.m)),
-					SGD: kernels.SGD{W: slices.Clone(w), LR: 0.1, Momentum: 0.9, WeightDecay: 0.01},
+					M: c.m, X: x, LdX: pad, DY: dy, LdY: c.n, DX: make([]float32, c.m*pad), LdDX: pad,
+					Lanes: make([]float32, d.LaneSize(c.m)),
+					SGD:   kernels.SGD{W: slices.Clone(w), LR: 0.1, Momentum: 0.9, WeightDecay: 0.01},
 				}
 				want := kernels.SGD{W: slices.Clone(w), G: make([]float32, len(w)), LR: 0.1, Momentum: 0.9, WeightDecay: 0.01}
 				if momentum {
@@ -91,7 +100,10 @@ func TestDenseStep(t *testing.T) {
 				d.BackwardWeights(want.G, x, pad, dy, c.n, c.m, false)
 				kernels.SGDStep(&want)
 				d.Step(&step)
-				for name, pair := range map[string][2][]float32{"dx": {step.DX, dx}, "w": {step.SGD.W, want.W}, "v": {step.SGD.V, want.V}} {
+				for name, pair := range map[string][2][]float32{
+					"dx": {step.DX, dx}, "w": {step.SGD.W, want.W},
+					"v": {step.SGD.V, want.V},
+				} {
 					for i, got := range pair[0] {
 						if math.Float32bits(got) != math.Float32bits(pair[1][i]) {
 							t.Fatalf("%+v, momentum %v: %s[%d] is %v, want %v", c, momentum, name, i, got, pair[1][i])
@@ -106,7 +118,14 @@ func TestDenseStep(t *testing.T) {
 // TestDenseParts checks that the parts cover every weight once, the columns of a
 // block in order: what a step reads and writes of the weights is their size.
 func TestDenseParts(t *testing.T) {
-	for _, d := range []Dense{{K: 1, N: 16}, {K: 300, N: 1040}, {K: 700, N: 208}, {K: 65, N: 528}, {K: 200, N: 16}, {K: 96, N: 2016}} {
+	for _, d := range []Dense{
+		{K: 1, N: 16},
+		{K: 300, N: 1040},
+		{K: 700, N: 208},
+		{K: 65, N: 528},
+		{K: 200, N: 16},
+		{K: 96, N: 2016},
+	} {
 		seen := make([]byte, d.K*d.N)
 		column := 0
 		for p := d.LastPart(); p.Rows > 0; p = d.Before(p) {

@@ -32,7 +32,8 @@ func TestTurnPairs(t *testing.T) {
 						kernels.RoundPairs(want, w[at:at+2])
 						got := dst[row/16*n/2*16+pair*16+row%16]
 						if math.Float32bits(got) != math.Float32bits(want[0]) {
-							t.Fatalf("%d x %d, row %d, pair %d: %x, want %x", k, n, row, pair, math.Float32bits(got), math.Float32bits(want[0]))
+							t.Fatalf("%d x %d, row %d, pair %d: %x, want %x", k, n, row, pair, math.Float32bits(got),
+								math.Float32bits(want[0]))
 						}
 					}
 				}

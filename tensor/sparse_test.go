@@ -32,12 +32,13 @@ var sparseCases = []sparseCase{
 func TestSparse(t *testing.T) {
 	for _, c := range sparseCases {
 		for _, share := range []int{0, 1, 3} {
-			t.Run(fmt.Sprintf("%dx%dx%d to %d/size=%d/same=%v/share=%d", c.h, c.w, c.c, c.n, c.size, c.same, share), func(t *testing.T) {
-				kernelstest.ForEachLevel(t, func(t *testing.T) {
-					testSparse(t, c, share, true)
-					testSparse(t, c, share, false)
+			t.Run(fmt.Sprintf("%dx%dx%d to %d/size=%d/same=%v/share=%d", c.h, c.w, c.c, c.n, c.size, c.same, share),
+				func(t *testing.T) {
+					kernelstest.ForEachLevel(t, func(t *testing.T) {
+						testSparse(t, c, share, true)
+						testSparse(t, c, share, false)
+					})
 				})
-			})
 		}
 	}
 }

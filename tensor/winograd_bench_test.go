@@ -112,7 +112,8 @@ func BenchmarkWinograd(b *testing.B) {
 			},
 		}
 		for _, pass := range []string{
-			"y/direct", "y/winograd", "y/direct-bf16", "y/winograd-bf16", "dx/direct", "dx/winograd", "dx/direct-bf16", "dx/winograd-bf16",
+			"y/direct", "y/winograd", "y/direct-bf16", "y/winograd-bf16", "dx/direct", "dx/winograd", "dx/direct-bf16",
+			"dx/winograd-bf16",
 			"dw/direct", "dw/winograd", "dw/direct-bf16", "dw/winograd-bf16",
 		} {
 			if strings.HasSuffix(pass, "bf16") && (kernels.CheckBF16() != nil || kernels.Current() == kernels.Generic) {

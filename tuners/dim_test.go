@@ -213,7 +213,8 @@ func TestDimTextReadsBack(t *testing.T) {
 
 func TestSpaceOrderAndWith(t *testing.T) {
 	s := parseSpace(t)
-	more, err := s.With(tuners.Dim{Name: "fedex.gamma", Kind: tuners.Uniform, Hi: 1}, tuners.Dim{Name: "server.lr", Kind: tuners.Int, Lo: 1, Hi: 2})
+	more, err := s.With(tuners.Dim{Name: "fedex.gamma", Kind: tuners.Uniform, Hi: 1},
+		tuners.Dim{Name: "server.lr", Kind: tuners.Int, Lo: 1, Hi: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,16 +236,19 @@ func TestSpaceOrderAndWith(t *testing.T) {
 // is drawn of the others.
 func TestSampleWithOthers(t *testing.T) {
 	s := parseSpace(t)
-	more, err := s.With(mustDim(t, "fedex.gamma", map[string]any{"uniform": []any{0.0, 1.0}}), mustDim(t, "a", map[string]any{"int": []any{int64(1), int64(9)}}))
+	more, err := s.With(mustDim(t, "fedex.gamma", map[string]any{"uniform": []any{0.0, 1.0}}),
+		mustDim(t, "a", map[string]any{"int": []any{int64(1), int64(9)}}))
 	if err != nil || len(more) != len(s)+2 {
 		t.Fatal(len(more), err)
 	}
 	want, got := s.Sample(tuners.NewDraws(7, 3, 0, "test")), more.Sample(tuners.NewDraws(7, 3, 0, "test"))
 	centre := s.Sample(tuners.NewDraws(8, 3, 0, "test"))
-	wantNear, gotNear := s.Perturb(centre, 0.1, tuners.NewDraws(9, 3, 0, "test")), more.Perturb(centre, 0.1, tuners.NewDraws(9, 3, 0, "test"))
+	wantNear, gotNear := s.Perturb(centre, 0.1, tuners.NewDraws(9, 3, 0, "test")),
+		more.Perturb(centre, 0.1, tuners.NewDraws(9, 3, 0, "test"))
 	for _, d := range s {
 		if got[d.Name] != want[d.Name] || gotNear[d.Name] != wantNear[d.Name] {
-			t.Errorf("%s is drawn as %s and near the centre as %s, without the others as %s and %s", d.Name, got[d.Name], gotNear[d.Name], want[d.Name], wantNear[d.Name])
+			t.Errorf("%s is drawn as %s and near the centre as %s, without the others as %s and %s", d.Name, got[d.Name],
+				gotNear[d.Name], want[d.Name], wantNear[d.Name])
 		}
 	}
 	if err := more.Contains(got); err != nil {

@@ -23,7 +23,15 @@ func TestDrawsKeys(t *testing.T) {
 		seed         uint64
 		trial, round int
 		purpose      string
-	}{{0, 0, 0, ""}, {1, 0, 0, ""}, {0, 1, 0, ""}, {0, 0, 1, ""}, {0, 0, 0, "a"}, {0, tuners.StudySession, 0, ""}, {0, 0, 0, "b"}} {
+	}{
+		{0, 0, 0, ""},
+		{1, 0, 0, ""},
+		{0, 1, 0, ""},
+		{0, 0, 1, ""},
+		{0, 0, 0, "a"},
+		{0, tuners.StudySession, 0, ""},
+		{0, 0, 0, "b"},
+	} {
 		u := tuners.NewDraws(k.seed, k.trial, k.round, k.purpose).Uint64()
 		if other, ok := seen[u]; ok {
 			t.Errorf("%v draws like %s", k, other)

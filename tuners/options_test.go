@@ -10,7 +10,9 @@ import (
 
 func TestOptions(t *testing.T) {
 	d := tuners.Description{Name: "x", Options: []tuners.Option{
-		{Name: "eta", Default: tuners.Num(3)}, {Name: "mode", Default: tuners.Str("a")}, {Name: "on", Default: tuners.Bool(false)},
+		{Name: "eta", Default: tuners.Num(3)},
+		{Name: "mode", Default: tuners.Str("a")},
+		{Name: "on", Default: tuners.Bool(false)},
 	}}
 	good := tuners.Params{"eta": tuners.Num(4), "on": tuners.Bool(true)}
 	if p := d.CheckOptions(good); p != nil {
@@ -19,7 +21,10 @@ func TestOptions(t *testing.T) {
 	if all := d.WithDefaults(good); all.String() != "eta=4 mode=a on=true" {
 		t.Errorf("with defaults: %s", all)
 	}
-	bad := tuners.Params{"eta": tuners.Num(math.Inf(1)), "etta": tuners.Num(1), "mode": tuners.Num(2), "on": tuners.Str("yes")}
+	bad := tuners.Params{
+		"eta": tuners.Num(math.Inf(1)), "etta": tuners.Num(1), "mode": tuners.Num(2),
+		"on": tuners.Str("yes"),
+	}
 	var got []string
 	for _, p := range d.CheckOptions(bad) {
 		got = append(got, p.Key+": "+p.Message)
@@ -42,7 +47,15 @@ func TestObjectiveBetter(t *testing.T) {
 		o    tuners.Objective
 		a, b float64
 		want bool
-	}{{low, 1, 2, true}, {low, 2, 1, false}, {low, 1, 1, false}, {high, 2, 1, true}, {low, nan, 1, false}, {low, 1, nan, true}, {high, 1, nan, true}} {
+	}{
+		{low, 1, 2, true},
+		{low, 2, 1, false},
+		{low, 1, 1, false},
+		{high, 2, 1, true},
+		{low, nan, 1, false},
+		{low, 1, nan, true},
+		{high, 1, nan, true},
+	} {
 		if got := c.o.Better(c.a, c.b); got != c.want {
 			t.Errorf("%s: Better(%v, %v) = %t", c.o.Direction, c.a, c.b, got)
 		}

@@ -13,7 +13,8 @@ import (
 func TestValuesReadBackExactly(t *testing.T) {
 	p := tuners.Params{
 		"a": tuners.Num(0.1), "b": tuners.Num(math.Nextafter(1, 2)), "c": tuners.Num(5e-324), "d": tuners.Num(1e300),
-		"e": tuners.Num(3), "f": tuners.Num(-7), "g": tuners.Str("a \"quoted\"\n\\ line"), "h": tuners.Bool(true), "i": tuners.Bool(false),
+		"e": tuners.Num(3), "f": tuners.Num(-7), "g": tuners.Str("a \"quoted\"\n\\ line"), "h": tuners.Bool(true),
+		"i": tuners.Bool(false),
 		"j": tuners.Num(1 << 60), "k": tuners.Str(""), "l": tuners.Num(123456789.25),
 	}
 	b, err := json.Marshal(p)

@@ -9,7 +9,8 @@ import (
 func TestDescriptionOverTheWire(t *testing.T) {
 	want := Description{
 		Name: "x", Version: "1", Doc: "doc", Options: []Option{{Name: "o", Default: Num(2), Doc: "an option", Scaled: true}},
-		Controls: []string{"client.*"}, Adds: []Dim{{Name: "x.y", Kind: Uniform, Lo: 1, Hi: 2}}, Probes: []string{"p"}, Scalars: []string{ScalarClientKey},
+		Controls: []string{"client.*"}, Adds: []Dim{{Name: "x.y", Kind: Uniform, Lo: 1, Hi: 2}}, Probes: []string{"p"},
+		Scalars: []string{ScalarClientKey},
 	}
 	v := reflect.ValueOf(&want).Elem()
 	for i := range v.NumField() {
@@ -32,7 +33,10 @@ func TestDecisionOverTheWire(t *testing.T) {
 	want := Decision{
 		Kind: Start, Trial: 3, Source: 2, Params: p, ToRound: 7, Best: 4, Points: []Params{p, {"x": Str("y")}},
 		Environment: &Environment{Kind: Proxy, HI: 0.5, Samples: 6, Clients: 5, Cohort: 4, Seed: 9},
-		Table:       []Cell{{Keys: map[string]float64{KeyHI: 0.2, KeySamples: 10}, Params: p}, {Params: Params{"client.lr": Num(2)}}},
+		Table: []Cell{
+			{Keys: map[string]float64{KeyHI: 0.2, KeySamples: 10}, Params: p},
+			{Params: Params{"client.lr": Num(2)}},
+		},
 		LocalSearch: &LocalSearch{Epochs: 2, Clients: 3, Votes: 1},
 	}
 	for v, i := reflect.ValueOf(want), 0; i < v.NumField(); i++ {

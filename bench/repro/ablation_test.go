@@ -38,9 +38,12 @@ func TestAblations(t *testing.T) {
 				test = 0.9
 			}
 			all = append(all, &Metrics{
-				Head:   Head{Training: training.Key, Digest: training.Key, Seed: seed},
-				Trials: []TrialLine{{Params: tuners.Params{"client.lr": tuners.Num(float64(seed))}, Global: []*float64{&score}, Personalized: []*float64{&score}}},
-				End:    End{Survivor: &Returned{GlobalTest: &test, PersonalizedTest: &test}},
+				Head: Head{Training: training.Key, Digest: training.Key, Seed: seed},
+				Trials: []TrialLine{{
+					Params: tuners.Params{"client.lr": tuners.Num(float64(seed))}, Global: []*float64{&score},
+					Personalized: []*float64{&score},
+				}},
+				End: End{Survivor: &Returned{GlobalTest: &test, PersonalizedTest: &test}},
 			})
 		}
 	}

@@ -64,14 +64,16 @@ func TestSelect(t *testing.T) {
 	if cells, err := Select("fathom-table1/lr0.05"); err != nil || len(cells) != 4 {
 		t.Errorf("%d cells, %v", len(cells), err)
 	}
-	if _, err := Select("fathom-table1/lr0.5"); err == nil || !strings.Contains(err.Error(), `did you mean "fathom-table1/lr0.05"`) {
+	if _, err := Select("fathom-table1/lr0.5"); err == nil || !strings.Contains(err.Error(),
+		`did you mean "fathom-table1/lr0.05"`) {
 		t.Errorf("got %v", err)
 	}
 	elsewhere, err := Select("perfedrlnas/table8")
 	if err != nil || len(elsewhere) != 10 {
 		t.Errorf("%d cells, %v", len(elsewhere), err)
 	}
-	if _, _, err := Plan(t.Context(), elsewhere, Options{}, "out"); err == nil || !strings.Contains(err.Error(), "perfedrlnas/table8/fedavg/accuracy cannot be run: BERT-large") {
+	if _, _, err := Plan(t.Context(), elsewhere, Options{}, "out"); err == nil || !strings.Contains(err.Error(),
+		"perfedrlnas/table8/fedavg/accuracy cannot be run: BERT-large") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -84,7 +86,8 @@ func TestEveryTableAndFigure(t *testing.T) {
 	type count struct{ numbers, cells int }
 	want := map[string]map[string]count{
 		fedexPaper: {
-			"Table 1": {40, 40}, "Figure 2": {0, 6}, "Figure 3": {0, 1}, "Figure 5": {0, 7}, "Figure 6": {0, 3}, "Theorem 4.1": {0, 1},
+			"Table 1": {40, 40}, "Figure 2": {0, 6}, "Figure 3": {0, 1}, "Figure 5": {0, 7}, "Figure 6": {0, 3},
+			"Theorem 4.1": {0, 1},
 			// Figure 1 is a diagram. Figure 4 are the curves of Table 1's cells, and Table 2 its intervals.
 		},
 		workshopPaper: {"Figure 1": {0, 8}, "Figure 2": {0, 6}, "Figure 3": {0, 3}},
@@ -93,12 +96,14 @@ func TestEveryTableAndFigure(t *testing.T) {
 			// Figure 2 is a diagram; Theorems 1 and 2 are about gradients, which tests of internal/tuner/fathom compare; Theorem 3 is a bound without numbers.
 		},
 		fedtunePaper: {
-			"Table 1": {12, 12}, "Table 2": {12, 13}, "Figure 1a": {1, 1}, "Figure 1b": {0, 1}, "Figure 1c": {0, 1}, "Figure 2a": {2, 2}, "Figure 2b": {1, 1}, "Figure 2c": {0, 1},
+			"Table 1": {12, 12}, "Table 2": {12, 13}, "Figure 1a": {1, 1}, "Figure 1b": {0, 1}, "Figure 1c": {0, 1},
+			"Figure 2a": {2, 2}, "Figure 2b": {1, 1}, "Figure 2c": {0, 1},
 			"Figure 5a": {5, 6}, "Figure 5b": {0, 4}, "Figure 6": {0, 1}, "Figure 7": {1, 3}, "Figure 8": {0, 5},
 			// Figure 3 is a diagram, Figure 4 a curve of Table 1's FEMNIST, Table 3 the settings.
 		},
 		nasPaper: {
-			"Table 5": {2, 2}, "Table 6": {3, 3}, "Table 8": {10, 10}, "Theorem 1": {0, 2}, "text of the appendix": {4, 4}, "Figure 8": {1, 1}, nasWhere: {0, 25},
+			"Table 5": {2, 2}, "Table 6": {3, 3}, "Table 8": {10, 10}, "Theorem 1": {0, 2}, "text of the appendix": {4, 4},
+			"Figure 8": {1, 1}, nasWhere: {0, 25},
 			// Figure 7 is a diagram, Table 4 bounds, Table 7 the settings; Tables 1 to 3 are in the paper's main part, which is not at hand.
 		},
 	}

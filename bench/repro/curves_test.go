@@ -66,10 +66,12 @@ func TestLosses(t *testing.T) {
 		head, _, _ := strings.Cut(csv.String(), "\n")
 		labels[c.Variant] = c.YLabel + ": " + head
 	}
-	if got, want := labels["--scale 0.05 --as-paper"], "best personalized validation loss so far: method,seed,rounds,value,test_error_percent,variant"; got != want {
+	if got, want := labels["--scale 0.05 --as-paper"],
+		"best personalized validation loss so far: method,seed,rounds,value,test_error_percent,variant"; got != want {
 		t.Errorf("by loss: %q", got)
 	}
-	if got, want := labels["--scale 0.05"], "best personalized validation error so far, %: method,seed,rounds,value_percent,test_error_percent,variant"; got != want {
+	if got, want := labels["--scale 0.05"],
+		"best personalized validation error so far, %: method,seed,rounds,value_percent,test_error_percent,variant"; got != want {
 		t.Errorf("by error: %q", got)
 	}
 }

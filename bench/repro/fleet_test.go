@@ -59,7 +59,10 @@ func TestFleet(t *testing.T) {
 	ended := make(chan error, 3) // a worker each
 	for range cap(ended) {
 		go func() {
-			ended <- cluster.Work(t.Context(), cluster.WorkerOptions{Join: filepath.Join(dir, cluster.Folder, cluster.JoinFile), Version: "test", Workers: 1})
+			ended <- cluster.Work(t.Context(), cluster.WorkerOptions{
+				Join:    filepath.Join(dir, cluster.Folder, cluster.JoinFile),
+				Version: "test", Workers: 1,
+			})
 		}()
 	}
 	got := map[*Job][]byte{}

@@ -35,7 +35,8 @@ func TestFullCounts(t *testing.T) {
 		}
 		got := fullSets[cells[0].Training.Needs].counts(c)
 		near := func(a, b float64) bool { return math.Abs(a-b) < 0.06 }
-		if got.Clients != want.Clients || !near(got.Train, want.Train) || !near(got.Val, want.Val) || !near(got.Test, want.Test) {
+		if got.Clients != want.Clients || !near(got.Train, want.Train) || !near(got.Val, want.Val) ||
+			!near(got.Test, want.Test) {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}
@@ -47,11 +48,13 @@ func TestListWithoutData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := List(t.Context(), append(cells, nasElsewhere()[0]), Options{Data: t.TempDir(), Seeds: 2, Scale: 0.01}, 1)
+	entries, err := List(t.Context(), append(cells, nasElsewhere()[0]), Options{Data: t.TempDir(), Seeds: 2, Scale: 0.01},
+		1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(entries) != 3 || entries[0].AtHand || entries[0].Seeds != 2 || entries[0].SecondsEstimate == nil || *entries[0].SecondsEstimate <= 0 {
+	if len(entries) != 3 || entries[0].AtHand || entries[0].Seeds != 2 || entries[0].SecondsEstimate == nil ||
+		*entries[0].SecondsEstimate <= 0 {
 		t.Errorf("%+v", entries)
 	}
 	// Twice 40 rounds of 10 clients and twice the personalization of 500, 80 images
@@ -94,7 +97,8 @@ func TestListCountsDataAtHand(t *testing.T) {
 	}
 	sample := "[0" + strings.Repeat(",0", 28*28-1) + "]"
 	samples, labels := sample+strings.Repeat(","+sample, 19), "0"+strings.Repeat(",0", 19)
-	whole, one := flop(""), flop(`{"users":["a"],"num_samples":[20],"user_data":{"a":{"x":[`+samples+`],"y":[`+labels+`]}}}`)
+	whole, one := flop(""), flop(`{"users":["a"],"num_samples":[20],"user_data":{"a":{"x":[`+samples+`],"y":[`+labels+
+		`]}}}`)
 	if one <= 0 || one > whole/5 {
 		t.Errorf("one writer: %v operations, the whole set %v", one, whole)
 	}

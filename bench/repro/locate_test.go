@@ -24,10 +24,12 @@ func TestLocate(t *testing.T) {
 	if got, err := Locate("leaf-shakespeare", root); err != nil || filepath.Base(got) != "raw_data.txt.gz" {
 		t.Errorf("got %s, %v", got, err)
 	}
-	if _, err := Locate("cifar100", root); err == nil || !strings.Contains(err.Error(), "there is no train.bin.gz or train.bin in") {
+	if _, err := Locate("cifar100", root); err == nil || !strings.Contains(err.Error(),
+		"there is no train.bin.gz or train.bin in") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Locate("stackoverflow", ""); err == nil || !strings.Contains(err.Error(), "neither --data nor FEDFAST_DATA is set") {
+	if _, err := Locate("stackoverflow", ""); err == nil || !strings.Contains(err.Error(),
+		"neither --data nor FEDFAST_DATA is set") {
 		t.Errorf("got %v", err)
 	}
 }

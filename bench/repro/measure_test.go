@@ -35,18 +35,29 @@ func twice(t *testing.T, labels bool) []Cell {
 		y = npztest.Array{Name: "y", Shape: []int{n, 2}, Values: tags}
 	}
 	path := filepath.Join(t.TempDir(), "own.npz")
-	npztest.Write(t, path, true, npztest.Array{Name: "x", Shape: []int{n, 2}, Values: x}, npztest.Array{Name: "client", Shape: []int{n}, Values: client}, y)
+	npztest.Write(t, path, true, npztest.Array{Name: "x", Shape: []int{n, 2}, Values: x},
+		npztest.Array{Name: "client", Shape: []int{n}, Values: client}, y)
 	training := func(key, mode string, more ...string) *Training {
-		sets := append([]string{"data.name=npz-vectors", "data.path=" + quote(path), "model=logistic", "cohort=2", "client.lr=0.05", "eval.every=2", "rounds=8"}, more...)
+		sets := append([]string{
+			"data.name=npz-vectors", "data.path=" + quote(path), "model=logistic", "cohort=2",
+			"client.lr=0.05", "eval.every=2", "rounds=8",
+		}, more...)
 		if labels {
 			sets = append(sets, "loss.recall_at=1")
 		}
-		return &Training{Key: key, Mode: mode, Preset: "quickstart", Needs: "glyphs", Seeds: 2, Shrink: shrinkFedex, Sets: sets, ClientTuner: "none"}
+		return &Training{
+			Key: key, Mode: mode, Preset: "quickstart", Needs: "glyphs", Seeds: 2, Shrink: shrinkFedex,
+			Sets: sets, ClientTuner: "none",
+		}
 	}
-	tune := training("own-tune", config.ModeTune, "budget.rounds=16", "budget.trial_rounds=8", "tuner.name=random", "target=global", `space."client.lr"={log10=[-2,-1]}`)
+	tune := training("own-tune", config.ModeTune, "budget.rounds=16", "budget.trial_rounds=8", "tuner.name=random",
+		"target=global", `space."client.lr"={log10=[-2,-1]}`)
 	run := training("own-run", config.ModeRun)
 	return []Cell{
-		{Name: "own/tune", Training: tune, Unit: "% test error", Measure: returnedError(tuners.TargetGlobal), Published: &Published{Mean: 12.5, SD: 1, Seeds: 5}, Picture: "own-tune", Target: tuners.TargetGlobal},
+		{
+			Name: "own/tune", Training: tune, Unit: "% test error", Measure: returnedError(tuners.TargetGlobal),
+			Published: &Published{Mean: 12.5, SD: 1, Seeds: 5}, Picture: "own-tune", Target: tuners.TargetGlobal,
+		},
 		{Name: "own/run", Training: run, Unit: "% test accuracy", Measure: finalAccuracy, Picture: "own"},
 	}
 }
@@ -60,8 +71,14 @@ func TestMeasures(t *testing.T) {
 		study, curve, csv      string
 		least, most, runsValue float64
 	}{
-		"numbers": {false, result.MeasureRMSE, "test RMSE", "% test accuracy", "best global validation RMSE so far", "test RMSE", "value,test_error", 0, 60, math.NaN()},
-		"labels":  {true, result.MeasureRecall, "% test 1 - recall", "% test recall", "best global validation 1 - recall so far, %", "test recall, %", "value_percent,test_error_percent", 0, 100, 100},
+		"numbers": {
+			false, result.MeasureRMSE, "test RMSE", "% test accuracy", "best global validation RMSE so far",
+			"test RMSE", "value,test_error", 0, 60, math.NaN(),
+		},
+		"labels": {
+			true, result.MeasureRecall, "% test 1 - recall", "% test recall",
+			"best global validation 1 - recall so far, %", "test recall, %", "value_percent,test_error_percent", 0, 100, 100,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cells := twice(t, want.labels)
@@ -86,11 +103,13 @@ func TestMeasures(t *testing.T) {
 				t.Fatal(err)
 			}
 			tune, run := &report.Rows[0], &report.Rows[1]
-			if tune.measure() != want.measure || tune.Unit != want.unit || tune.Published != nil || tune.Instead != "12.5 +- 1 % test error" || run.Unit != want.run {
+			if tune.measure() != want.measure || tune.Unit != want.unit || tune.Published != nil ||
+				tune.Instead != "12.5 +- 1 % test error" || run.Unit != want.run {
 				t.Errorf("%q, %q, %q, %q", tune.measure(), tune.Unit, tune.Instead, run.Unit)
 			}
 			e := *all[0].End.Best.GlobalTest
-			if shown := tune.Values[0]; want.labels && shown != 100*e || !want.labels && shown != e || !(shown >= want.least) || !(shown < want.most) {
+			if shown := tune.Values[0]; want.labels && shown != 100*e || !want.labels && shown != e || !(shown >= want.least) ||
+				!(shown < want.most) {
 				t.Errorf("%v is shown of the error %v", shown, e)
 			}
 			if x := run.Values[0]; math.IsNaN(x) != math.IsNaN(want.runsValue) || x > want.runsValue {
@@ -106,7 +125,8 @@ func TestMeasures(t *testing.T) {
 				if err := curve.WriteCSV(&csv); err != nil {
 					t.Fatal(err)
 				}
-				if label := []string{want.study, want.curve}[i]; curve.YLabel != label || !strings.HasPrefix(csv.String(), "method,seed,rounds,"+want.csv+",variant\n") {
+				if label := []string{want.study, want.curve}[i]; curve.YLabel != label || !strings.HasPrefix(csv.String(),
+					"method,seed,rounds,"+want.csv+",variant\n") {
 					t.Errorf("axis %q, file %s", curve.YLabel, csv.String())
 				}
 			}

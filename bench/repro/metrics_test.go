@@ -17,16 +17,18 @@ func TestDamagedMetrics(t *testing.T) {
 		`{"kind":"head","format":1}` + "\n":                           "seed 0: must be between 1 and 10000",
 		`{"kind":"head","format":1,"seed":99999}` + "\n":              ":1: seed 99999",
 		strings.Repeat(`{"kind":"head","format":1,"seed":1}`+"\n", 2): ":2: a second head",
-		`{"kind":"head","format":2}` + "\n":                           "metrics format 2 is not supported; this version reads format 1",
-		`{"kind":"tail"}` + "\n":                                      `unknown kind "tail"`,
-		"nonsense\n":                                                  ":1: invalid line of metrics",
-		`{"kind":"trial","number":"x"}` + "\n":                        ":1: json",
+		`{"kind":"head","format":2}` +
+			"\n": "metrics format 2 is not supported; this version reads format 1",
+		`{"kind":"tail"}` + "\n":               `unknown kind "tail"`,
+		"nonsense\n":                           ":1: invalid line of metrics",
+		`{"kind":"trial","number":"x"}` + "\n": ":1: json",
 	} {
 		path := filepath.Join(dir, "m.jsonl")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadMetrics(path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := ReadMetrics(path); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -36,7 +38,8 @@ func TestDamagedMetrics(t *testing.T) {
 	if err := os.WriteFile(both, []byte(one+strings.Replace(one, `"seed":1`, `"seed":2`, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadMetrics(both); err == nil || !strings.Contains(err.Error(), "metrics of 2 seeds, expected those of one") {
+	if _, err := ReadMetrics(both); err == nil || !strings.Contains(err.Error(),
+		"metrics of 2 seeds, expected those of one") {
 		t.Errorf("two seeds: %v", err)
 	}
 	if all, err := Find(both); err != nil || len(all) != 2 || all[1].Head.Seed != 2 {
@@ -50,7 +53,8 @@ func TestDamagedMetrics(t *testing.T) {
 		t.Skipf("no sparse files here: %v", err)
 	}
 	memtest.Bounded(t, 2, func() {
-		if _, err := ReadMetrics(large); err == nil || !strings.HasSuffix(err.Error(), large+": it has 1.1 TB, must have at most 268 MB") {
+		if _, err := ReadMetrics(large); err == nil || !strings.HasSuffix(err.Error(),
+			large+": it has 1.1 TB, must have at most 268 MB") {
 			t.Errorf("a file of 1 TiB: error %v", err)
 		}
 	})

@@ -20,8 +20,9 @@ func TestOnline(t *testing.T) {
 	m := &Metrics{Trials: []TrialLine{
 		{Number: 0, Rungs: []result.Rung{{Round: 2}}, Personalized: list(0.9, 0.8), Global: list(0.9, 0.9)},
 		{
-			Number: 1, Rungs: []result.Rung{{Round: 2}, {Round: 4}}, Personalized: list(0.85, 0.7, 0.75, 0.5), Global: list(0.99, 0.98, 0.97, 0.96),
-			Test: []result.CurvePoint{{Round: 2, TestError: 0.6}, {Round: 4, TestError: 0.55}},
+			Number: 1, Rungs: []result.Rung{{Round: 2}, {Round: 4}}, Personalized: list(0.85, 0.7, 0.75, 0.5),
+			Global: list(0.99, 0.98, 0.97, 0.96),
+			Test:   []result.CurvePoint{{Round: 2, TestError: 0.6}, {Round: 4, TestError: 0.55}},
 		},
 		{Number: 2, Rungs: []result.Rung{{Round: 2}}, Personalized: list(0.6, 0.65), Global: list(0.95, 0.94)},
 	}}
@@ -32,11 +33,13 @@ func TestOnline(t *testing.T) {
 		t.Fatalf("got %v, want %v", got, want)
 	}
 	for i, w := range want {
-		if g := got[i]; g.Rounds != w.Rounds || math.Abs(g.Value-w.Value) > 1e-9 || math.IsNaN(g.Test) != math.IsNaN(w.Test) || !math.IsNaN(w.Test) && math.Abs(g.Test-w.Test) > 1e-9 {
+		if g := got[i]; g.Rounds != w.Rounds || math.Abs(g.Value-w.Value) > 1e-9 ||
+			math.IsNaN(g.Test) != math.IsNaN(w.Test) || !math.IsNaN(w.Test) && math.Abs(g.Test-w.Test) > 1e-9 {
 			t.Errorf("point %d: %v, want %v", i, g, w)
 		}
 	}
-	if got := m.Online(tuners.TargetGlobal); len(got) != 2 || got[0].Rounds != 1 || got[1].Rounds != 8 || got[1].Value != 90 {
+	if got := m.Online(tuners.TargetGlobal); len(got) != 2 || got[0].Rounds != 1 || got[1].Rounds != 8 ||
+		got[1].Value != 90 {
 		t.Errorf("global: %v", got)
 	}
 	m.Head.Config = "[score]\ndiscount = 0.5\n"

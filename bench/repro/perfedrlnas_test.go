@@ -14,7 +14,9 @@ import (
 func smallArm(arm nasArm) *Training {
 	t := nasTraining(arm)
 	t.Key, t.Needs = "small-"+arm.name, "glyphs"
-	t.Sets = append(t.Sets, "data.name=glyphs", "data.partition=", "data.alpha=0", "data.clients=5", "data.unseen_clients=1", "data.samples=20", "cohort=4", "client.batch=8", "rounds=1", "budget.rounds=1", "budget.trial_rounds=1", "client.lr_length=1", "client.epochs=1", "eval.clients=1")
+	t.Sets = append(t.Sets, "data.name=glyphs", "data.partition=", "data.alpha=0", "data.clients=5",
+		"data.unseen_clients=1", "data.samples=20", "cohort=4", "client.batch=8", "rounds=1", "budget.rounds=1",
+		"budget.trial_rounds=1", "client.lr_length=1", "client.epochs=1", "eval.clients=1")
 	return t
 }
 
@@ -42,7 +44,8 @@ func TestArmsOfSearch(t *testing.T) {
 	}
 	all := runAll(t, jobs)
 	for i, m := range all {
-		if e := m.End; len(m.Trials) != 1 || len(m.Trials[0].Simulated) != 1 || len(m.Trials[0].Personalized) != 1 || e.Survivor == nil || e.Survivor.Round != 1 || e.Survivor.PersonalizedTest == nil {
+		if e := m.End; len(m.Trials) != 1 || len(m.Trials[0].Simulated) != 1 || len(m.Trials[0].Personalized) != 1 ||
+			e.Survivor == nil || e.Survivor.Round != 1 || e.Survivor.PersonalizedTest == nil {
 			t.Errorf("%+v, %+v", m.Trials, e)
 		}
 		if x := m.End.newClients(); !(x >= 0 && x <= 100) {
@@ -57,7 +60,8 @@ func TestArmsOfSearch(t *testing.T) {
 		t.Fatalf("%d and %d clients with policies", len(search.Clients), len(fixed.Clients))
 	}
 	if line := shared.Trials[0]; len(line.Theta) != 27 || len(line.Entropy) != 1 || len(line.Configs) > 0 {
-		t.Errorf("FedEx tells %d values of theta, %d entropies and %d configurations", len(line.Theta), len(line.Entropy), len(line.Configs))
+		t.Errorf("FedEx tells %d values of theta, %d entropies and %d configurations", len(line.Theta), len(line.Entropy),
+			len(line.Configs))
 	}
 	examples := 0
 	for _, c := range search.Clients {
@@ -108,7 +112,9 @@ func TestArmsOfSearch(t *testing.T) {
 func TestLikeness(t *testing.T) {
 	sure, other := [][]float64{{0.9, 0.1}}, [][]float64{{0.2, 0.8}}
 	m := &Metrics{Clients: []ClientLine{
-		{Client: 0, Classes: []int{8, 2}, Policy: sure}, {Client: 1, Classes: []int{7, 3}, Policy: [][]float64{{0.8, 0.2}}}, {Client: 2, Classes: []int{0, 10}, Policy: other},
+		{Client: 0, Classes: []int{8, 2}, Policy: sure},
+		{Client: 1, Classes: []int{7, 3}, Policy: [][]float64{{0.8, 0.2}}},
+		{Client: 2, Classes: []int{0, 10}, Policy: other},
 	}}
 	if x, _ := likeness(m); math.Abs(x-1) > 1e-12 {
 		t.Errorf("likeness %v, want 1", x)
@@ -138,7 +144,8 @@ func TestScaledSearch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Rounds != 180 || c.Budget != (config.Budget{Rounds: 180, TrialRounds: 180}) || c.Client.Length != 180 || c.Client.Min != 0.01 || notes[len(notes)-1] != "scaled by 0.6: 180 rounds instead of 300" {
+		if c.Rounds != 180 || c.Budget != (config.Budget{Rounds: 180, TrialRounds: 180}) || c.Client.Length != 180 ||
+			c.Client.Min != 0.01 || notes[len(notes)-1] != "scaled by 0.6: 180 rounds instead of 300" {
 			t.Errorf("%s: %+v, %q", arm.name, c, notes)
 		}
 		if first == nil {

@@ -31,9 +31,11 @@ func here(t *testing.T) {
 // small is a study of successive halving on embedded data.
 func small(target, tuning string) *Training {
 	t := &Training{
-		Key: "small-" + target + "-" + tuning, Mode: config.ModeTune, Preset: "fashion-fedex", Needs: "glyphs", Seeds: 2, Shrink: shrinkFedex, Tuner: "sha", ClientTuner: "none",
+		Key: "small-" + target + "-" + tuning, Mode: config.ModeTune, Preset: "fashion-fedex", Needs: "glyphs", Seeds: 2,
+		Shrink: shrinkFedex, Tuner: "sha", ClientTuner: "none",
 		Sets: []string{
-			"target=" + target, "score.both=true", "eval.every=4", "eval.clients=4", "model=logistic", "data.clients=8", "data.samples=30", "cohort=3",
+			"target=" + target, "score.both=true", "eval.every=4", "eval.clients=4", "model=logistic", "data.clients=8",
+			"data.samples=30", "cohort=3",
 			"budget.rounds=40", "budget.trial_rounds=8", "tuner.options.eliminations=2",
 		},
 	}
@@ -51,7 +53,8 @@ func smallCells() []Cell {
 	for _, target := range fedexTargets {
 		for _, tuning := range fedexTunings {
 			cells = append(cells, Cell{
-				Name: "fedex-table1/cifar10-iid/sha/" + target + "/" + tuning, Training: small(target, tuning), Measure: returnedError(target), Unit: "%",
+				Name: "fedex-table1/cifar10-iid/sha/" + target + "/" + tuning, Training: small(target, tuning),
+				Measure: returnedError(target), Unit: "%",
 				Published: &Published{Mean: 20, SD: 1, Seeds: 2}, Picture: "small/" + target, Target: target,
 			})
 		}
@@ -101,13 +104,15 @@ func TestRunAndReport(t *testing.T) {
 			t.Errorf("%s: shared %+v, alone %+v", m.Head.Training, shared[i].End, m.End)
 		}
 		for k := range m.Trials {
-			if a, b := m.Trials[k], shared[i].Trials[k]; !reflect.DeepEqual(a.Global, b.Global) || !reflect.DeepEqual(a.Personalized, b.Personalized) || !reflect.DeepEqual(a.Configs, b.Configs) {
+			if a, b := m.Trials[k], shared[i].Trials[k]; !reflect.DeepEqual(a.Global, b.Global) ||
+				!reflect.DeepEqual(a.Personalized, b.Personalized) || !reflect.DeepEqual(a.Configs, b.Configs) {
 				t.Errorf("%s: arm %d differs", m.Head.Training, k)
 			}
 		}
 	}
 	fedex := shared[1]
-	if fedex.Head.Training != "small-personalized-fedex" || len(fedex.Trials) != 9 || len(fedex.Trials[0].Configs) != 27 || len(fedex.Trials[0].Configs[0]) != len(fedex.Trials[0].ConfigParams) {
+	if fedex.Head.Training != "small-personalized-fedex" || len(fedex.Trials) != 9 || len(fedex.Trials[0].Configs) != 27 ||
+		len(fedex.Trials[0].Configs[0]) != len(fedex.Trials[0].ConfigParams) {
 		t.Errorf("arms: %+v", fedex.Trials[0])
 	}
 	if strings.Contains(fedex.Head.Config, dir) || fedex.Head.Data.Clients != 8 || fedex.Head.Data.Train == 0 {
@@ -142,7 +147,8 @@ func TestRunAndReport(t *testing.T) {
 	if !reflect.DeepEqual(direct.Tables(), merged.Tables()) {
 		t.Errorf("from memory:\n%v\nfrom files:\n%v", direct.Tables(), merged.Tables())
 	}
-	if len(merged.Rows) != 4 || merged.Rows[0].Sample.N != 2 || len(merged.Verdicts) != 2 || merged.Verdicts[0].Gain.N != 2 {
+	if len(merged.Rows) != 4 || merged.Rows[0].Sample.N != 2 || len(merged.Verdicts) != 2 ||
+		merged.Verdicts[0].Gain.N != 2 {
 		t.Errorf("%+v", merged.Rows)
 	}
 	curves := merged.Curves()
@@ -150,7 +156,9 @@ func TestRunAndReport(t *testing.T) {
 		t.Fatalf("%+v", curves)
 	}
 	var svg, csv strings.Builder
-	if err := errors.Join(curves[0].Figure().Write(&svg, figure.SVG, figure.Light), curves[0].WriteCSV(&csv)); err != nil || !strings.Contains(svg.String(), "<path") || !strings.HasPrefix(csv.String(), "method,seed,rounds,") {
+	if err := errors.Join(curves[0].Figure().Write(&svg, figure.SVG, figure.Light),
+		curves[0].WriteCSV(&csv)); err != nil || !strings.Contains(svg.String(), "<path") || !strings.HasPrefix(csv.String(),
+		"method,seed,rounds,") {
 		t.Errorf("%v", err)
 	}
 	if _, err := NewReport(cells, append(found, found[0])); err == nil || !strings.Contains(err.Error(), "duplicate") {
@@ -167,15 +175,18 @@ func TestRunAndReport(t *testing.T) {
 func TestLoneArm(t *testing.T) {
 	here(t)
 	training := small(tuners.TargetPersonalized, "fedex")
-	training.Tuner, training.Sets = "random", override(training.Sets, []string{"budget.rounds=8", "tuner.options.eliminations=0"})
+	training.Tuner, training.Sets = "random", override(training.Sets,
+		[]string{"budget.rounds=8", "tuner.options.eliminations=0"})
 	training.Sets = training.Sets[:len(training.Sets)-1] // an option of sha
 	training.Sets = append(training.Sets, "client_tuner.options.configs=9")
-	jobs, _, err := Plan(t.Context(), []Cell{{Name: "x", Training: training, Measure: survivorError(tuners.TargetGlobal)}}, Options{Seeds: 1}, t.TempDir())
+	jobs, _, err := Plan(t.Context(), []Cell{{Name: "x", Training: training, Measure: survivorError(tuners.TargetGlobal)}},
+		Options{Seeds: 1}, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := runAll(t, jobs)[0]
-	if len(m.Trials) != 1 || len(m.Trials[0].Params) == 0 || len(m.Trials[0].Test) != 2 || len(m.End.Curve) > 0 || m.End.Survivor.Round != 8 {
+	if len(m.Trials) != 1 || len(m.Trials[0].Params) == 0 || len(m.Trials[0].Test) != 2 || len(m.End.Curve) > 0 ||
+		m.End.Survivor.Round != 8 {
 		t.Fatalf("trials %+v, end %+v", m.Trials, m.End)
 	}
 	if e := m.Trials[0].Entropy; len(e) != 8 || e[0] != 2.1972 || e[7] >= e[0] {

@@ -12,7 +12,10 @@ import (
 )
 
 func TestLargerScale(t *testing.T) {
-	for x, want := range map[float64]float64{0.01: 0.011, 0.019: 0.02, 0.0995: 0.1, 0.0123: 0.013, 0.99: 1, 0.3: 0.31, 1: 1} {
+	for x, want := range map[float64]float64{
+		0.01: 0.011, 0.019: 0.02, 0.0995: 0.1, 0.0123: 0.013, 0.99: 1, 0.3: 0.31,
+		1: 1,
+	} {
 		if got := LargerScale(x); math.Abs(got-want) > 1e-12 {
 			t.Errorf("%v is followed by %v, want %v", x, got, want)
 		}
@@ -28,7 +31,10 @@ func TestLargerScale(t *testing.T) {
 
 // TestTooSmallScaleNamesOneThatWorks plans with what the error names.
 func TestTooSmallScaleNamesOneThatWorks(t *testing.T) {
-	training := &Training{Key: "t", Mode: config.ModeTune, Preset: "quickstart", Needs: "leaf-femnist", Seeds: 1, Shrink: shrinkFedex}
+	training := &Training{
+		Key: "t", Mode: config.ModeTune, Preset: "quickstart", Needs: "leaf-femnist", Seeds: 1,
+		Shrink: shrinkFedex,
+	}
 	o := Options{Scale: 0.001, Data: t.TempDir()}
 	if err := os.Mkdir(filepath.Join(o.Data, "train"), 0o700); err != nil {
 		t.Fatal(err)

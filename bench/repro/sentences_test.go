@@ -19,14 +19,23 @@ const precisionHeld = "held by TestAdviceOnPrecision of package bench"
 
 // byHand are parts of the pages that no table and no metrics here can hold.
 var byHand = []struct{ page, text, why string }{
-	{"papers/fedex.md", "0.79 between training and validation examples, 0.54 between training and test (random parts of these sizes: 0.55 and 0.54)", "printed by `fedfast data partition`, as the sentence says"},
+	{
+		"papers/fedex.md",
+		"0.79 between training and validation examples, 0.54 between training and test (random parts of these sizes: 0.55 and 0.54)", "printed by `fedfast data partition`, as the sentence says",
+	},
 	{"papers/fedex.md", "personalized | -1.23 ± 1.00", "20 studies, by the command above the table"},
 	{"papers/fedex.md", "global | -1.30 ± 1.25", "20 studies, by the command above the table"},
 	{"papers/fedex.md", "personalized | -1.02 ± 0.92", "20 studies, by the command above the table"},
 	{"papers/fedex.md", "global | +0.54 ± 0.49", "20 studies, by the command above the table"},
-	{"papers/privacy.md", "23.6 % test error without noise, 28.6 to 29.9 with cohorts of 1,000, and with cohorts of 100 29.7 at a noise multiplier of 1.35 and 38.3 at 4.4", "trial runs, whose metrics were not kept"},
+	{
+		"papers/privacy.md",
+		"23.6 % test error without noise, 28.6 to 29.9 with cohorts of 1,000, and with cohorts of 100 29.7 at a noise multiplier of 1.35 and 38.3 at 4.4", "trial runs, whose metrics were not kept",
+	},
 	{"advice.md", "from 0.3 FedAvg reaches 70 %", "a setting"},
-	{"advice.md", "that end at 21.7, 19.1 and 18.3 % in fp32, the test error in bf16 differs by -0.0 +- 0.6, -0.1 +- 0.3 and 0.3 +- 0.8 points, the personalized one by 0.0 +- 1.4, -0.5 +- 0.9 and 0.1 +- 1.0", precisionHeld},
+	{
+		"advice.md",
+		"that end at 21.7, 19.1 and 18.3 % in fp32, the test error in bf16 differs by -0.0 +- 0.6, -0.1 +- 0.3 and 0.3 +- 0.8 points, the personalized one by 0.0 +- 1.4, -0.5 +- 0.9 and 0.1 +- 1.0", precisionHeld,
+	},
 	{"advice.md", "a training loss that is 0.023 +- 0.013 lower in bf16", precisionHeld},
 	{"advice.md", "Rounds are 1.1 to 1.9 times as fast", precisionHeld},
 }
@@ -106,10 +115,15 @@ func sentencesOfFedEx(t *testing.T, paired, ablated *Report) said {
 	cifar := paired.verdict(t, "fedex-paired/cifar10/global").Pairs
 	femnist := paired.verdict(t, "fedex-paired/femnist-iid/global").Pairs
 	zero := ablated.verdict(t, "fedex-ablation/cifar10/eps/0/global").Pairs
-	add("papers/fedex.md", "of the %d arms on CIFAR-10 that fall below 0.1 nats %d rise above ln 2 again, as if two configurations were equally likely, on FEMNIST %d of %d, with eps 0 %d of %d",
-		cifar.WithEntropy-cifar.Undecided, cifar.Again, femnist.Again, femnist.WithEntropy-femnist.Undecided, zero.Again, zero.WithEntropy-zero.Undecided)
-	add("advice.md", "in %d of %d arms on CIFAR-10 that had decided it rises above ln 2 again", cifar.Again, cifar.WithEntropy-cifar.Undecided)
-	add("papers/fedex.md", "with the paper's settings in the %.0frd of 200 rounds on CIFAR-10, in the %.0fth of 50 on FEMNIST", cifar.Decided, femnist.Decided)
+	add("papers/fedex.md",
+		"of the %d arms on CIFAR-10 that fall below 0.1 nats %d rise above ln 2 again, as if two configurations were equally likely, on FEMNIST %d of %d, with eps 0 %d of %d",
+		cifar.WithEntropy-cifar.Undecided, cifar.Again, femnist.Again, femnist.WithEntropy-femnist.Undecided, zero.Again,
+		zero.WithEntropy-zero.Undecided)
+	add("advice.md", "in %d of %d arms on CIFAR-10 that had decided it rises above ln 2 again", cifar.Again,
+		cifar.WithEntropy-cifar.Undecided)
+	add("papers/fedex.md",
+		"with the paper's settings in the %.0frd of 200 rounds on CIFAR-10, in the %.0fth of 50 on FEMNIST", cifar.Decided,
+		femnist.Decided)
 
 	// Clients that were dropped in the pairs.
 	var seeds []int
@@ -126,7 +140,8 @@ func sentencesOfFedEx(t *testing.T, paired, ablated *Report) said {
 	}
 	slices.Sort(seeds)
 	list := strings.ReplaceAll(strings.Trim(fmt.Sprint(seeds[:len(seeds)-1]), "[]"), " ", ", ")
-	add("papers/fedex.md", "On CIFAR-10 %d,%03d results were dropped in %d of the %d arms with FedEx (seeds %s and %d)", results/1000, results%1000, len(seeds), cifar.N, list, seeds[len(seeds)-1])
+	add("papers/fedex.md", "On CIFAR-10 %d,%03d results were dropped in %d of the %d arms with FedEx (seeds %s and %d)",
+		results/1000, results%1000, len(seeds), cifar.N, list, seeds[len(seeds)-1])
 	add("papers/fedex.md", "the other %d have the same bits under both rules", cifar.N-len(seeds))
 
 	// The ablation's exact tests, and Holm's correction for all that are told.
@@ -141,9 +156,12 @@ func sentencesOfFedEx(t *testing.T, paired, ablated *Report) said {
 	}
 	adjusted := stats.Holm(ps)
 	slices.Sort(adjusted)
-	const eps, cohort, draws = "fedex-ablation/cifar10/eps/1" + clipped, "fedex-ablation/cifar10/cohort/30", "fedex-ablation/cifar10/independent/true"
-	add("papers/fedex.md", "p is %.3f (personalized) and %.3f (global) for cohorts of 30, %.3f and %.3f for eps 1, clipped, and %.3f and %.3f for independent draws, and after Holm's correction for the %d tests none stays below 0.10 (the smallest comes to %.3f)",
-		p[cohort+"/personalized"], p[cohort+"/global"], p[eps+"/personalized"], p[eps+"/global"], p[draws+"/personalized"], p[draws+"/global"], len(ps), adjusted[0])
+	const eps, cohort, draws = "fedex-ablation/cifar10/eps/1" + clipped, "fedex-ablation/cifar10/cohort/30",
+		"fedex-ablation/cifar10/independent/true"
+	add("papers/fedex.md",
+		"p is %.3f (personalized) and %.3f (global) for cohorts of 30, %.3f and %.3f for eps 1, clipped, and %.3f and %.3f for independent draws, and after Holm's correction for the %d tests none stays below 0.10 (the smallest comes to %.3f)",
+		p[cohort+"/personalized"], p[cohort+"/global"], p[eps+"/personalized"], p[eps+"/global"], p[draws+"/personalized"],
+		p[draws+"/global"], len(ps), adjusted[0])
 	if adjusted[0] < 0.1 {
 		t.Errorf("after Holm's correction %v stays below 0.10", adjusted[0])
 	}
@@ -153,7 +171,10 @@ func sentencesOfFedEx(t *testing.T, paired, ablated *Report) said {
 	for _, m := range ablated.measured("fedex-ablation/cifar10/independent/true/fedex/global", "") {
 		lostArms, lostResults = lostArms+index(*m.End.Dropped > 0), lostResults+*m.End.Dropped
 	}
-	add("papers/fedex.md", "In %s of ten arms %d,%03d results were not finite", []string{"none", "one", "two", "three", "four", "five", "six", "seven"}[min(lostArms, 7)], lostResults/1000, lostResults%1000)
+	add("papers/fedex.md", "In %s of ten arms %d,%03d results were not finite", []string{
+		"none", "one", "two", "three",
+		"four", "five", "six", "seven",
+	}[min(lostArms, 7)], lostResults/1000, lostResults%1000)
 
 	// Bounds on which configurations of eps 1 lie.
 	configs, rates, momenta := 0.0, 0.0, 0.0
@@ -169,7 +190,9 @@ func sentencesOfFedEx(t *testing.T, paired, ablated *Report) said {
 			}
 		}
 	}
-	add("papers/fedex.md", "%.0f %% of the configurations have a learning rate of exactly 1 and %.0f %% a momentum of exactly 1", 100*rates/configs, 100*momenta/configs)
+	add("papers/fedex.md",
+		"%.0f %% of the configurations have a learning rate of exactly 1 and %.0f %% a momentum of exactly 1",
+		100*rates/configs, 100*momenta/configs)
 	return all
 }
 
@@ -202,7 +225,8 @@ func sentencesOfPairs(paired *Report) said {
 	}
 	add("a standard deviation of %.1f and %.1f points", spread[0], spread[1])
 
-	redealt, dealt := paired.measured("fedex-paired/femnist-redealt/global/fedex", ""), paired.measured("fedex-paired/femnist-redealt/global/alone", "")
+	redealt, dealt := paired.measured("fedex-paired/femnist-redealt/global/fedex", ""),
+		paired.measured("fedex-paired/femnist-redealt/global/alone", "")
 	for seed, m := range redealt {
 		if x, y := test(m, "global"), test(dealt[seed], "global"); x < 80 {
 			add("learns in one arm of ten, where it ends at %.1f %% without FedEx and %.1f with it", y, x)
@@ -210,7 +234,8 @@ func sentencesOfPairs(paired *Report) said {
 	}
 
 	const shakespeare = "fedex-paired/shakespeare/global/"
-	chosen, alone := paired.measured(shakespeare+"fedex", "eval.clients=60"), paired.measured(shakespeare+"alone", "eval.clients=60")
+	chosen, alone := paired.measured(shakespeare+"fedex", "eval.clients=60"), paired.measured(shakespeare+"alone",
+		"eval.clients=60")
 	gains := map[string][]string{}
 	low, high := map[string]float64{}, map[string]float64{}
 	for i, seed := range []int{12, 18, 20} {
@@ -224,10 +249,12 @@ func sentencesOfPairs(paired *Report) said {
 		}
 	}
 	list := func(xs []string) string { return xs[0] + ", " + xs[1] + " and " + xs[2] }
-	add("without FedEx they end at %.1f to %.1f %% (personalized) and %.1f to %.1f (global)", low["personalized"], high["personalized"], low["global"], high["global"])
+	add("without FedEx they end at %.1f to %.1f %% (personalized) and %.1f to %.1f (global)", low["personalized"],
+		high["personalized"], low["global"], high["global"])
 	add("%s points personalized, %s global", list(gains["personalized"]), list(gains["global"]))
 	best, without := 100.0, 0.0
-	drawn, bare := paired.measured(shakespeare+"fedex", "--scale 0.5 --set precision=bf16"), paired.measured(shakespeare+"alone", "--scale 0.5 --set precision=bf16")
+	drawn, bare := paired.measured(shakespeare+"fedex", "--scale 0.5 --set precision=bf16"),
+		paired.measured(shakespeare+"alone", "--scale 0.5 --set precision=bf16")
 	for seed, m := range drawn {
 		if x := test(m, "global"); x < best {
 			best, without = x, test(bare[seed], "global")
@@ -250,7 +277,8 @@ func sentencesOfTable1(t *testing.T) said {
 		out := map[string]stats.Sample{}
 		for _, target := range fedexTargets {
 			for _, tuning := range fedexTunings {
-				rs, sha := r.measured("fedex-table1/"+set+"/rs/"+target+"/"+tuning, mark), r.measured("fedex-table1/"+set+"/sha/"+target+"/"+tuning, mark)
+				rs, sha := r.measured("fedex-table1/"+set+"/rs/"+target+"/"+tuning, mark),
+					r.measured("fedex-table1/"+set+"/sha/"+target+"/"+tuning, mark)
 				var less []float64
 				for seed := 1; seed <= len(rs); seed++ {
 					less = append(less, rs[seed].End.test(rs[seed].End.Best, target)-sha[seed].End.test(sha[seed].End.Best, target))
@@ -261,8 +289,10 @@ func sentencesOfTable1(t *testing.T) said {
 		return out
 	}
 	cifar := wrapped("cifar10-iid", "--scale 0.05")
-	add("advice.md", "the global error is %s points lower without FedEx and %s with it", spread(cifar["global/alone"]), spread(cifar["global/fedex"]))
-	add("advice.md", "The personalized error is %s and %s points lower there", spread(cifar["personalized/alone"]), spread(cifar["personalized/fedex"]))
+	add("advice.md", "the global error is %s points lower without FedEx and %s with it", spread(cifar["global/alone"]),
+		spread(cifar["global/fedex"]))
+	add("advice.md", "The personalized error is %s and %s points lower there", spread(cifar["personalized/alone"]),
+		spread(cifar["personalized/fedex"]))
 
 	// One seed at full length.
 	full := reportOf(t, "fedex-table1/cifar10-iid")
@@ -278,20 +308,24 @@ func sentencesOfTable1(t *testing.T) said {
 	for i := range full.Rows {
 		for j, tuning := range fedexTunings {
 			if row := &full.Rows[i]; row.Variant == "" && row.Name == "fedex-table1/cifar10-iid/rs/personalized/"+tuning {
-				gap[j] = row.metrics[0].End.test(row.metrics[0].End.Best, "personalized") - searched[j].End.test(searched[j].End.Best, "global")
+				gap[j] = row.metrics[0].End.test(row.metrics[0].End.Best,
+					"personalized") - searched[j].End.test(searched[j].End.Best, "global")
 			}
 		}
 	}
 	printed := func(tuning string) float64 {
 		return fedexErrors["rs/personalized/"+tuning][4][0] - fedexErrors["rs/global/"+tuning][4][0]
 	}
-	add("papers/fedex.md", "by %.1f points without FedEx and %.1f with it; the paper has %.1f and %.1f", gap[0], gap[1], printed("alone"), printed("fedex"))
+	add("papers/fedex.md", "by %.1f points without FedEx and %.1f with it; the paper has %.1f and %.1f", gap[0], gap[1],
+		printed("alone"), printed("fedex"))
 	end := func(m *Metrics, arm int) float64 {
 		curve := m.Trials[arm].Test
 		return 100 * curve[len(curve)-1].TestError
 	}
-	add("papers/fedex.md", "it ends at %.1f %% without FedEx and %.1f with it. The third ends at %.1f and %.1f, better with FedEx by %.1f points; the first at %.1f and %.1f",
-		end(searched[0], 3), end(searched[1], 3), end(searched[0], 2), end(searched[1], 2), end(searched[0], 2)-end(searched[1], 2), end(searched[0], 0), end(searched[1], 0))
+	add("papers/fedex.md",
+		"it ends at %.1f %% without FedEx and %.1f with it. The third ends at %.1f and %.1f, better with FedEx by %.1f points; the first at %.1f and %.1f",
+		end(searched[0], 3), end(searched[1], 3), end(searched[0], 2), end(searched[1], 2),
+		end(searched[0], 2)-end(searched[1], 2), end(searched[0], 0), end(searched[1], 0))
 	return all
 }
 
@@ -312,24 +346,31 @@ func sentencesOfStatic(t *testing.T) said {
 		return nil
 	}
 	rounds, gradients := of(0, "--scale 0.2"), of(1, "--scale 0.2")
-	add("papers/fathom.md", "with which FedAvg takes %.1f rounds (three seeds). FATHOM takes %.1f from the paper's base setting, without any trial, and %.1f at best, from that same start. In local gradients FedAvg's best is %.1f thousand, FATHOM's %.1f",
+	add("papers/fathom.md",
+		"with which FedAvg takes %.1f rounds (three seeds). FATHOM takes %.1f from the paper's base setting, without any trial, and %.1f at best, from that same start. In local gradients FedAvg's best is %.1f thousand, FATHOM's %.1f",
 		rounds.Best.Mean, rounds.Base.Mean, rounds.Lucky.Mean, gradients.Best.Mean, gradients.Lucky.Mean)
 	rounds, gradients = of(0, ""), of(1, "")
 	if rounds.Best.Start != "batch4" || gradients.Best.Start != "batch4" {
 		t.Errorf("FedAvg's best static settings are %s and %s", rounds.Best.Start, gradients.Best.Start)
 	}
-	add("papers/fathom.md", "%.1f rounds against %.1f by FedAvg with batches of 4, %s fewer, paired by seed, and %s thousand more local gradients",
-		rounds.Base.Mean, rounds.Best.Mean, one(-rounds.More.Mean, rounds.More.Half), one(gradients.More.Mean, gradients.More.Half))
+	add("papers/fathom.md",
+		"%.1f rounds against %.1f by FedAvg with batches of 4, %s fewer, paired by seed, and %s thousand more local gradients",
+		rounds.Base.Mean, rounds.Best.Mean, one(-rounds.More.Mean, rounds.More.Half),
+		one(gradients.More.Mean, gradients.More.Half))
 	three := func(method string) float64 {
-		return reportOf(t, staticName).mostOf(staticName+"/epochs3/"+method+"/rounds", func(r *Row) bool { return r.Variant == "" }).Sample.Mean
+		return reportOf(t, staticName).mostOf(staticName+"/epochs3/"+method+"/rounds",
+			func(r *Row) bool { return r.Variant == "" }).Sample.Mean
 	}
 	add("papers/fathom.md", "From three epochs FedAvg takes %.1f rounds, FATHOM %.1f", three("fedavg"), three("fathom"))
-	add("advice.md", "To 86 %% the best static setting takes %.1f rounds, FATHOM %.1f, %s fewer", rounds.Best.Mean, rounds.Base.Mean, one(-rounds.More.Mean, rounds.More.Half))
+	add("advice.md", "To 86 %% the best static setting takes %.1f rounds, FATHOM %.1f, %s fewer", rounds.Best.Mean,
+		rounds.Base.Mean, one(-rounds.More.Mean, rounds.More.Half))
 	site := reportOf(t, siteName)
 	gain, tuned := site.verdict(t, siteName+"/base").Gain, site.static(siteName)[0]
-	add("papers/fathom.md", "from the paper's base setting FATHOM takes %.1f rounds where FedAvg takes %.1f, %s fewer, paired by seed",
+	add("papers/fathom.md",
+		"from the paper's base setting FATHOM takes %.1f rounds where FedAvg takes %.1f, %s fewer, paired by seed",
 		tuned.Base.Mean, site.most(siteName+"/base/fedavg/rounds").Sample.Mean, one(gain.Mean, gain.Half))
-	add("papers/fathom.md", "FedAvg with batches of 4 takes %s rounds fewer than FATHOM", one(tuned.More.Mean, tuned.More.Half))
+	add("papers/fathom.md", "FedAvg with batches of 4 takes %s rounds fewer than FATHOM",
+		one(tuned.More.Mean, tuned.More.Half))
 	return all
 }
 
@@ -358,7 +399,8 @@ func sentencesOfFATHOM(t *testing.T) said {
 	// FATHOM by the printed equations, at the short goal and at the paper's.
 	base := reportOf(t, "fathom-table1/base")
 	spends := func(scale, asPaper string) (takes, later, saved, work, coded stats.Sample, batches [2][]float64) {
-		code, plainly := base.measured("fathom-table1/base/fathom/rounds", scale), base.measured("fathom-table1/base/fedavg/rounds", scale)
+		code, plainly := base.measured("fathom-table1/base/fathom/rounds", scale),
+			base.measured("fathom-table1/base/fedavg/rounds", scale)
 		var all [5][]float64
 		for seed, m := range base.measured("fathom-table1/base/fathom/rounds", asPaper) {
 			x, _ := roundsToGoal(m)
@@ -375,10 +417,12 @@ func sentencesOfFATHOM(t *testing.T) said {
 		return stats.Of(all[0]), stats.Of(all[1]), stats.Of(all[2]), stats.Of(all[3]), stats.Of(all[4]), batches
 	}
 	takes, later, saved, work, coded, _ := spends("--scale 0.2", "--scale 0.2 --as-paper")
-	add("papers/fathom.md", "from the base setting FATHOM takes %s rounds (five seeds, 2026-11-27, Zen 4) where FedAvg takes %.0f and the code %.0f, %s more than FedAvg, paired by seed, and %s thousand local gradients",
+	add("papers/fathom.md",
+		"from the base setting FATHOM takes %s rounds (five seeds, 2026-11-27, Zen 4) where FedAvg takes %.0f and the code %.0f, %s more than FedAvg, paired by seed, and %s thousand local gradients",
 		spread(takes), saved.Mean, coded.Mean, spread(later), spread(work))
 	takes, later, _, _, _, batches := spends("", "--as-paper")
-	add("papers/fathom.md", "they take %s rounds, %s more than FedAvg, and the batch grows to %.0f to %.0f, where the code shrinks it to %.0f",
+	add("papers/fathom.md",
+		"they take %s rounds, %s more than FedAvg, and the batch grows to %.0f to %.0f, where the code shrinks it to %.0f",
 		spread(takes), spread(later), slices.Min(batches[0]), slices.Max(batches[0]), slices.Max(batches[1]))
 
 	// From five epochs with batches of 4 at the paper's goal.
@@ -391,17 +435,22 @@ func sentencesOfFATHOM(t *testing.T) said {
 			continue
 		}
 		best, broke := result.Broke(m.End.Curve)
-		peaks, when, from = append(peaks, fmt.Sprintf("%.1f", 100*(1-best.TestError))), append(when, strconv.Itoa(best.Round)), append(from, strconv.Itoa(broke.Round))
+		peaks, when, from = append(peaks, fmt.Sprintf("%.1f", 100*(1-best.TestError))),
+			append(when, strconv.Itoa(best.Round)), append(from, strconv.Itoa(broke.Round))
 	}
-	add("papers/fathom.md", "FedAvg reaches the goal from one seed, in %s rounds; from the other two it is at %s %% after %s rounds and loses its model for good in rounds %s",
-		strings.Join(reached, " and "), strings.Join(peaks, " and "), strings.Join(when, " and "), strings.Join(from, " and "))
+	add("papers/fathom.md",
+		"FedAvg reaches the goal from one seed, in %s rounds; from the other two it is at %s %% after %s rounds and loses its model for good in rounds %s",
+		strings.Join(reached, " and "), strings.Join(peaks, " and "), strings.Join(when, " and "),
+		strings.Join(from, " and "))
 	var rounds, gradients []float64
 	for _, m := range long.measured("fathom-static/epochs5-batch4/fathom/rounds", "") {
 		x, _ := roundsToGoal(m)
 		y, _ := gradientsToGoal(m)
 		rounds, gradients = append(rounds, x), append(gradients, y)
 	}
-	add("papers/fathom.md", "FATHOM reaches it from all three, in %.0f to %.0f rounds (%.1f in the mean), for %.1f million local gradients", slices.Min(rounds), slices.Max(rounds), stats.Of(rounds).Mean, stats.Of(gradients).Mean/1000)
+	add("papers/fathom.md",
+		"FATHOM reaches it from all three, in %.0f to %.0f rounds (%.1f in the mean), for %.1f million local gradients",
+		slices.Min(rounds), slices.Max(rounds), stats.Of(rounds).Mean, stats.Of(gradients).Mean/1000)
 	return all
 }
 
@@ -417,7 +466,8 @@ func sentencesOfFedTune(t *testing.T) said {
 
 	// FedTune's tables that break down.
 	fmnist := reportOf(t, "fedtune-table1/fmnist")
-	rate, table := fmnist.measured("fedtune-table1/fmnist/global", "client.lr="+tunedRate), fmnist.measured("fedtune-table1/fmnist/table", "")
+	rate, table := fmnist.measured("fedtune-table1/fmnist/global", "client.lr="+tunedRate),
+		fmnist.measured("fedtune-table1/fmnist/table", "")
 	var above []float64
 	for seed, m := range rate {
 		x, _ := bestAccuracy(m)
@@ -435,13 +485,15 @@ func sentencesOfFedTune(t *testing.T) said {
 	}
 	slices.Sort(alone)
 	single, gain := stats.Of(alone), stats.Of(gains)
-	add("papers/fedtune.md", "One seed reaches %.1f %% and keeps it, one %.1f %% in the first five rounds and then guesses, one never learns (%.1f %%): %.1f +- %.1f, so that the table's gain over it, %.1f +- %.1f points",
+	add("papers/fedtune.md",
+		"One seed reaches %.1f %% and keeps it, one %.1f %% in the first five rounds and then guesses, one never learns (%.1f %%): %.1f +- %.1f, so that the table's gain over it, %.1f +- %.1f points",
 		alone[2], alone[1], alone[0], single.Mean, single.Half, gain.Mean, gain.Half)
 	more := stats.Of(above)
 	add("papers/fedtune.md", "no seed breaks down: %.1f +- %.1f points above the table", more.Mean, more.Half)
 	add("advice.md", "%.1f +- %.1f points more than the table, and no seed breaks down", more.Mean, more.Half)
 	const adagrad = "method=fedadagrad"
-	rate, table = fmnist.measured("fedtune-table1/fmnist/global", adagrad+" --set client.lr="+tunedRate), fmnist.measured("fedtune-table1/fmnist/table", adagrad)
+	rate, table = fmnist.measured("fedtune-table1/fmnist/global", adagrad+" --set client.lr="+tunedRate),
+		fmnist.measured("fedtune-table1/fmnist/table", adagrad)
 	var below, ends, kept []float64
 	for seed, m := range table {
 		x, _ := bestAccuracy(m)
@@ -471,7 +523,9 @@ func sentencesOfFedTune(t *testing.T) said {
 			guesses += index(*cell.Score > guess)
 		}
 	}
-	add("papers/fedtune.md", "of the %d trials that fill the table %d come below 80 %% error, and of its %d cells %d hold what guesses", len(filled[1].Sides), learnt, cells, guesses)
+	add("papers/fedtune.md",
+		"of the %d trials that fill the table %d come below 80 %% error, and of its %d cells %d hold what guesses",
+		len(filled[1].Sides), learnt, cells, guesses)
 	for _, rate := range []string{"--scale 0.2", "client.lr=0.1", "client.lr=0.02"} {
 		for seed, m := range cifar.measured("fedtune-table1/cifar10/global", rate) {
 			if at := brokeAt(m); math.IsNaN(at) == (seed == 2 && rate != "client.lr=0.02") {
@@ -495,7 +549,10 @@ func sentencesOfMixed(t *testing.T) said {
 	together, apart := tableFilled(fmnist, six+" --set tuner.options.mixed=true"), tableFilled(fmnist, six)
 	chosen, alike, worst, next := together.sides[0], 0, 0.0, math.Inf(1)
 	uniform := func(side result.ProxyTrial) bool {
-		return !slices.ContainsFunc(side.Table, func(c tuners.Cell) bool { return !reflect.DeepEqual(c.Params, side.Table[0].Params) })
+		return !slices.ContainsFunc(side.Table, func(c tuners.Cell) bool {
+			return !reflect.DeepEqual(c.Params,
+				side.Table[0].Params)
+		})
 	}
 	for _, side := range together.sides {
 		if uniform(side) {
@@ -511,11 +568,14 @@ func sentencesOfMixed(t *testing.T) said {
 		t.Errorf("of cells tuned together %v is chosen; trainings break down from rounds %v", chosen, together.broken)
 	}
 	p := chosen.Table[0].Params
-	add("papers/fedtune.md", "%d trials of one setting for all cells find a rate of %v, batches of %v and %v epochs (%.1f %% error on proxy samples)",
+	add("papers/fedtune.md",
+		"%d trials of one setting for all cells find a rate of %v, batches of %v and %v epochs (%.1f %% error on proxy samples)",
 		alike, p.Float("client.lr", 0), p.Float("client.batch", 0), p.Float("client.epochs", 0), 100**chosen.Score)
-	add("papers/fedtune.md", "none of the %d that give one cell another is better (%.1f to %.1f %%)", len(together.sides)-alike, 100*next, 100*worst)
+	add("papers/fedtune.md", "none of the %d that give one cell another is better (%.1f to %.1f %%)",
+		len(together.sides)-alike, 100*next, 100*worst)
 	best := stats.Of(together.best)
-	add("papers/fedtune.md", "reach %s %% at best and are at %.0f to %.0f %% at the end", one(best.Mean, best.Half), slices.Min(together.last), slices.Max(together.last))
+	add("papers/fedtune.md", "reach %s %% at best and are at %.0f to %.0f %% at the end", one(best.Mean, best.Half),
+		slices.Min(together.last), slices.Max(together.last))
 	over := func(t filledTable, global map[int]*Metrics) stats.Sample {
 		var gains []float64
 		for i, seed := range t.seeds {
@@ -524,8 +584,10 @@ func sentencesOfMixed(t *testing.T) said {
 		}
 		return stats.Of(gains)
 	}
-	untuned, tuned := over(together, fmnist.measured("fedtune-table1/fmnist/global", "--scale 0.25")), over(together, fmnist.measured("fedtune-table1/fmnist/global", "--scale 0.25 --set client.lr="+tunedRate))
-	add("papers/fedtune.md", "That is %s points above the paper's global rate and %s above the rate of 0.03", one(untuned.Mean, untuned.Half), one(tuned.Mean, tuned.Half))
+	untuned, tuned := over(together, fmnist.measured("fedtune-table1/fmnist/global", "--scale 0.25")),
+		over(together, fmnist.measured("fedtune-table1/fmnist/global", "--scale 0.25 --set client.lr="+tunedRate))
+	add("papers/fedtune.md", "That is %s points above the paper's global rate and %s above the rate of 0.03",
+		one(untuned.Mean, untuned.Half), one(tuned.Mean, tuned.Half))
 	add("advice.md", "%s points above the rate of 0.03, paired by seed, and none breaks down", one(tuned.Mean, tuned.Half))
 
 	var rates []float64
@@ -543,7 +605,8 @@ func sentencesOfMixed(t *testing.T) said {
 		ahead = append(ahead, together.best[slices.Index(together.seeds, seed)]-apart.best[i])
 	}
 	gained := stats.Of(ahead)
-	add("papers/fedtune.md", "(%d trials, rates of %v to %v), reach %s, and the second training breaks down from round %.0f on: tuning together gains %s points, in all three seeds",
+	add("papers/fedtune.md",
+		"(%d trials, rates of %v to %v), reach %s, and the second training breaks down from round %.0f on: tuning together gains %s points, in all three seeds",
 		len(apart.sides), slices.Min(rates), slices.Max(rates), peaksApart, apart.broken[0], one(gained.Mean, gained.Half))
 	return all
 }

@@ -72,7 +72,8 @@ func (b *browser) listen(event any) {
 	defer b.mu.Unlock()
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
-		if !strings.HasPrefix(e.Request.URL, b.home) && e.Request.URL != "about:blank" && !strings.HasPrefix(e.Request.URL, "data:image/svg+xml,") {
+		if !strings.HasPrefix(e.Request.URL, b.home) && e.Request.URL != "about:blank" && !strings.HasPrefix(e.Request.URL,
+			"data:image/svg+xml,") {
 			b.wrong = append(b.wrong, "asked for "+e.Request.URL)
 		}
 	case *runtime.EventExceptionThrown:
@@ -121,7 +122,8 @@ const noNode = "Could not find node"
 func (b *browser) until(expression string) {
 	b.t.Helper()
 	var last error
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end) && b.ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end) &&
+		b.ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
 		v, err := chromedp.Run(b.ctx, chromedp.Evaluate[any]("Boolean("+expression+")"))
 		if err == nil && v == true {
 			return
@@ -263,7 +265,9 @@ func (b *browser) looks(name string) {
 // settled waits until the page has been laid out and drawn as it is now.
 func (b *browser) settled() {
 	b.t.Helper()
-	_, err := chromedp.Run(b.ctx, chromedp.Evaluate[any](`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))`, chromedp.EvalAwaitPromise))
+	_, err := chromedp.Run(b.ctx,
+		chromedp.Evaluate[any](`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))`,
+			chromedp.EvalAwaitPromise))
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -77,7 +77,8 @@ func said(t *testing.T, dir string, names ...string) (terminal, page, served []s
 // paired is what is said where seeds pair, the models being judged by a target.
 func paired(target string) []string {
 	return []string{
-		"^Lowest " + target + " test error: ", "\nAgainst plain, paired by seed .90 % intervals.: near is (equal|[0-9.]+ .- [0-9.]+ points (lower|higher))",
+		"^Lowest " + target + " test error: ",
+		"\nAgainst plain, paired by seed .90 % intervals.: near is (equal|[0-9.]+ .- [0-9.]+ points (lower|higher))",
 		"\nAlways guessing .* most frequent class: [0-9.]+ % " + target + " test error.",
 		"\n(plain|near|own): Stopped early in [12] of 2 seeds, at rounds [0-9, ]+, since the validation error did not improve; the returned models are of rounds [0-9, ]+\\.",
 	}
@@ -89,8 +90,10 @@ func TestComparisonsSayTheSame(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, method := range map[string]string{"plain": "fedavg", "near": "fedprox", "own": "ditto", "far": "fedavg"} {
-		cmd := exec.CommandContext(t.Context(), "fedfast", "run", "--seeds", "2", "--study", name, "--set", "name="+name, "--set", "method="+method,
-			"--set", "model=logistic", "--set", "data.clients=20", "--set", "data.samples=20", "--set", "rounds=8", "--set", "eval.every=1", "--set", "eval.patience=1", "--set", "client.momentum=0")
+		cmd := exec.CommandContext(t.Context(), "fedfast", "run", "--seeds", "2", "--study", name, "--set", "name="+name,
+			"--set", "method="+method,
+			"--set", "model=logistic", "--set", "data.clients=20", "--set", "data.samples=20", "--set", "rounds=8", "--set",
+			"eval.every=1", "--set", "eval.patience=1", "--set", "client.momentum=0")
 		switch cmd.Dir = dir; name {
 		case "near":
 			cmd.Args = append(cmd.Args, "--set", "client.mu=0.1")

@@ -71,8 +71,10 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 // slowStudy is a study that goes on for longer than a person looks at it.
 func slowStudy(name string, more ...string) []string {
 	return append([]string{
-		"tune", "--preset", "fashion-fedex", "--set", "model=logistic", "--set", "data.clients=60", "--set", "score.discount=0.5",
-		"--set", "budget.rounds=270000", "--set", "budget.trial_rounds=25000", "--set", "finalists.clients=20", "--study", name, "--workers", "1",
+		"tune", "--preset", "fashion-fedex", "--set", "model=logistic", "--set", "data.clients=60", "--set",
+		"score.discount=0.5",
+		"--set", "budget.rounds=270000", "--set", "budget.trial_rounds=25000", "--set", "finalists.clients=20", "--study",
+		name, "--workers", "1",
 	}, more...)
 }
 
@@ -107,7 +109,8 @@ func TestDashboardFollowsAStudy(t *testing.T) {
 	b.value(fmt.Sprintf(`fetch(%q)`, open)) // as another tab does, for the cookie
 	told := b.value(`fedfast.page.study.rounds`).(float64)
 	b.until(`document.getElementById("note").textContent === ""`)
-	b.until(fmt.Sprintf(`document.getElementById("state").textContent === "running" && fedfast.page.study.rounds > %v`, told+20))
+	b.until(fmt.Sprintf(`document.getElementById("state").textContent === "running" && fedfast.page.study.rounds > %v`,
+		told+20))
 	kill(t, resumed)
 	b.until(`fedfast.page.behind === 0 && document.getElementById("state").textContent === "interrupted"`)
 	b.away(false)
@@ -227,7 +230,8 @@ func TestPersonStopsTrialsAndTheStudy(t *testing.T) {
 		case trial.Reason == nil:
 		case trial.Number != number && *trial.Reason == "the study was stopped by a user":
 			ended++
-		case trial.Number != number || *trial.Reason != "stopped by a user" || trial.State != "pruned" || trial.Rounds != before[i].Rounds:
+		case trial.Number != number || *trial.Reason != "stopped by a user" || trial.State != "pruned" ||
+			trial.Rounds != before[i].Rounds:
 			t.Errorf("trial %d is %+v", trial.Number, trial)
 		}
 	}
@@ -236,7 +240,8 @@ func TestPersonStopsTrialsAndTheStudy(t *testing.T) {
 	}
 	again := exec.CommandContext(t.Context(), "fedfast", "study", "resume", "first")
 	again.Dir = dir
-	if out, err := again.CombinedOutput(); err != nil || !strings.Contains(string(out), "by the user, before the tuner finished") {
+	if out, err := again.CombinedOutput(); err != nil || !strings.Contains(string(out),
+		"by the user, before the tuner finished") {
 		t.Errorf("told again: %v: %s", err, out)
 	}
 }
@@ -250,7 +255,8 @@ func smallStudies(t *testing.T, dir string) {
 	}
 	for _, args := range [][]string{
 		append([]string{
-			"tune", "--study", "first", "--set", "budget.rounds=60", "--set", "budget.trial_rounds=9", "--set", "finalists.clients=20",
+			"tune", "--study", "first", "--set", "budget.rounds=60", "--set", "budget.trial_rounds=9", "--set",
+			"finalists.clients=20",
 			"--set", "fleet.devices=phones",
 		}, slices.Concat(sets, twoTuners)...),
 		append([]string{"run", "--study", "seeds", "--seeds", "2", "--set", "rounds=6"}, sets...),
@@ -294,7 +300,8 @@ func TestPagesOfFinishedStudies(t *testing.T) {
 	b.until(`by("compare").textContent === "Compare 3 studies"`)
 	b.click("#compare")
 	b.until(`document.querySelectorAll("#shown table").length > 0 && [...document.querySelectorAll("#shown img")].every((i) => i.naturalWidth > 100)`)
-	if text := b.value(`document.body.innerText`).(string); !strings.Contains(text, "over seeds") || !strings.Contains(text, "Personalized test error: first ") || !strings.Contains(text, "fleet.devices") {
+	if text := b.value(`document.body.innerText`).(string); !strings.Contains(text, "over seeds") ||
+		!strings.Contains(text, "Personalized test error: first ") || !strings.Contains(text, "fleet.devices") {
 		t.Errorf("the comparison says %s", text)
 	}
 	b.looks("compare")
@@ -330,7 +337,10 @@ func TestPagesOfFinishedStudies(t *testing.T) {
 	b.until(`by("drawer").open && by("drawer-config").textContent.includes("[client]") && document.querySelectorAll("#drawer-part img").length >= 2`)
 	b.looks("drawer")
 	b.click("#drawer-close")
-	for tab, want := range map[string]string{"params": "client.lr", "clients": "Gini", "fleet": "vanished", "tuner": "", "timeline": "Sessions", "config": "[client_tuner]"} {
+	for tab, want := range map[string]string{
+		"params": "client.lr", "clients": "Gini", "fleet": "vanished", "tuner": "",
+		"timeline": "Sessions", "config": "[client_tuner]",
+	} {
 		b.click("#tab-" + tab)
 		b.until(fmt.Sprintf(`!by("other").hidden && !by("part").textContent.startsWith("Reading") && by("other").textContent.includes(%q)`, want))
 		b.looks("tab-" + tab)
@@ -382,7 +392,8 @@ func TestDashboardOfManyRounds(t *testing.T) {
 	defer func() { _ = st.Close() }()
 	b.do(chromedp.Navigate(home + "study?dir=large"))
 	b.until(`window.fedfast && fedfast.page.drawn`)
-	t.Logf("%d rounds: painted after %.0f ms, curves sketched after %.0f ms, drawn after %.0f ms", 200*(length-20), b.value("fedfast.page.painted"), b.value("fedfast.page.sketched"), b.value("fedfast.page.drawn"))
+	t.Logf("%d rounds: painted after %.0f ms, curves sketched after %.0f ms, drawn after %.0f ms", 200*(length-20),
+		b.value("fedfast.page.painted"), b.value("fedfast.page.sketched"), b.value("fedfast.page.drawn"))
 	for step := range 20 {
 		for trial := range 200 {
 			round(trial, length-20+step+1)
@@ -393,7 +404,8 @@ func TestDashboardOfManyRounds(t *testing.T) {
 		b.until(fmt.Sprintf(`fedfast.page.study.rounds >= %d`, 200*(length-20+step+1)))
 	}
 	b.until(fmt.Sprintf(`fedfast.page.study.rounds === %d && fedfast.page.waiting.length === 0`, 200*length))
-	t.Logf("%v updates, the slowest took %.0f ms, the last %.0f ms", b.value("fedfast.times.updates"), b.value("fedfast.times.slowest"), b.value("fedfast.times.last"))
+	t.Logf("%v updates, the slowest took %.0f ms, the last %.0f ms", b.value("fedfast.times.updates"),
+		b.value("fedfast.times.slowest"), b.value("fedfast.times.last"))
 	if most := b.value("Math.max(...fedfast.curves.data.map((c) => c.length))").(float64); most > 2000 {
 		t.Errorf("a curve has %v points", most)
 	}
@@ -406,7 +418,8 @@ func TestDashboardOfManyRounds(t *testing.T) {
 func largeStudy(t *testing.T, dir string, trials, length int) (*store.Store, func(trial, round int)) {
 	t.Helper()
 	c, err := config.Load(config.Source{Preset: "fashion-fedex", Sets: []string{
-		fmt.Sprintf("budget.rounds=%d", trials*length), fmt.Sprintf("budget.trial_rounds=%d", length), "tuner.name=random", "client_tuner.name=none", "eval.every=0",
+		fmt.Sprintf("budget.rounds=%d", trials*length), fmt.Sprintf("budget.trial_rounds=%d", length), "tuner.name=random",
+		"client_tuner.name=none", "eval.every=0",
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -427,12 +440,15 @@ func largeStudy(t *testing.T, dir string, trials, length int) (*store.Store, fun
 	add(store.KindStudy, -1, 0, `{"name":"large","mode":"tune","config":%q,"trial_rounds":%d}`, text, length)
 	add(store.KindSession, -1, 0, `{"version":"test","cpu":"none","level":"avx2","workers":2}`)
 	for trial := range trials {
-		add(store.KindSuggest, -1, 0, `{"n":1,"decisions":[{"kind":"start","trial":%d,"params":{"client.lr":0.1},"to_round":%d}]}`, trial, length)
+		add(store.KindSuggest, -1, 0,
+			`{"n":1,"decisions":[{"kind":"start","trial":%d,"params":{"client.lr":0.1},"to_round":%d}]}`, trial, length)
 		add(store.KindTrial, trial, 0, `{"params":{"client.lr":%v}}`, math.Pow(10, -float64(trial)/80))
 	}
 	measured := func(trial, round int) {
 		score := 0.1 + float64(trial%7)/20 + 0.8*math.Exp(-float64(round)/float64(length/8)) + 0.02*math.Sin(float64(round*trial))
-		add(store.KindRound, trial, round, `{"score":%v,"train_loss":%v,"steps":100,"examples":2000,"dropped":0,"clients":[1,2,3,4,5,6,7,8,9,10]}`, score, 3*score)
+		add(store.KindRound, trial, round,
+			`{"score":%v,"train_loss":%v,"steps":100,"examples":2000,"dropped":0,"clients":[1,2,3,4,5,6,7,8,9,10]}`, score,
+			3*score)
 	}
 	for round := 1; round <= length-20; round++ {
 		for trial := range trials {

@@ -47,7 +47,8 @@ func TestVocabulary(t *testing.T) {
 	}
 	within := regexp.MustCompile(`\w$`)
 	newline := regexp.MustCompile(`\n\s*(//|#)?\s*`)
-	for _, name := range tracked(t, "*.go", "*.md", "*.txtar", "*.toml", "*.html", "*.js", "*.py", "*.sql", "*.proto", ".ci/*") {
+	for _, name := range tracked(t, "*.go", "*.md", "*.txtar", "*.toml", "*.html", "*.js", "*.py", "*.sql", "*.proto",
+		".ci/*") {
 		content, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil {
 			continue // deleted, but not committed yet
@@ -133,7 +134,10 @@ func TestMessages(t *testing.T) {
 		for _, message := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(m[1], -1) {
 			parts := strings.Split(message[1], "...")
 			if !slices.ContainsFunc(sources, func(text string) bool {
-				return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, strings.TrimSpace(part)) })
+				return !slices.ContainsFunc(parts, func(part string) bool {
+					return !strings.Contains(text,
+						strings.TrimSpace(part))
+				})
 			}) {
 				t.Errorf("no source has %q", message[1])
 			}

@@ -54,7 +54,8 @@ func withPython(t *testing.T, dir, script string, args ...string) (printed []str
 		if !hasModules(path, needs...) {
 			continue
 		}
-		cmd := exec.CommandContext(t.Context(), path, append([]string{"-c", "import os; os.chdir(" + fmt.Sprintf("%q", dir) + ")\n" + script}, args...)...)
+		cmd := exec.CommandContext(t.Context(), path,
+			append([]string{"-c", "import os; os.chdir(" + fmt.Sprintf("%q", dir) + ")\n" + script}, args...)...)
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
 		out, err := cmd.Output()
@@ -76,7 +77,8 @@ func exported(t *testing.T) (dir string, o *view.Overview) {
 	dir = t.TempDir()
 	for _, args := range [][]string{
 		append([]string{
-			"tune", "--preset", "fashion-fedex", "--study", "first", "--set", "budget.rounds=60", "--set", "budget.trial_rounds=9",
+			"tune", "--preset", "fashion-fedex", "--study", "first", "--set", "budget.rounds=60", "--set",
+			"budget.trial_rounds=9",
 			"--set", "model=logistic", "--set", "finalists.clients=20", "--set", "data.clients=30",
 			"--set", "method=reptile", "--set", "data.name=glyphs", "--set", "data.normalize=none",
 		}, twoTuners...),
@@ -106,7 +108,8 @@ func exported(t *testing.T) (dir string, o *view.Overview) {
 // compares what they print with the study.
 func TestExportsInPython(t *testing.T) {
 	t.Parallel()
-	blocks := slices.DeleteFunc(fence.FindAllStringSubmatch(readText(t, "fl/study/exports.md"), -1), func(b []string) bool { return b[1] != "python" })
+	blocks := slices.DeleteFunc(fence.FindAllStringSubmatch(readText(t, "fl/study/exports.md"), -1),
+		func(b []string) bool { return b[1] != "python" })
 	if len(blocks) != 7 {
 		t.Fatalf("the page has %d blocks of Python", len(blocks))
 	}
@@ -171,7 +174,8 @@ func readByProtoc(t *testing.T, dir string, o *view.Overview) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files, err := filepath.Glob(filepath.Join(dir, "first", "export", "tensorboard", fmt.Sprintf("trial-%03d", trial.Number), "events.out.tfevents.*"))
+		files, err := filepath.Glob(filepath.Join(dir, "first", "export", "tensorboard",
+			fmt.Sprintf("trial-%03d", trial.Number), "events.out.tfevents.*"))
 		if err != nil || len(files) != 1 {
 			t.Fatalf("trial %d has the files %q (%v)", trial.Number, files, err)
 		}

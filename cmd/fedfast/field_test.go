@@ -74,7 +74,10 @@ func registered(t *testing.T) map[string]bool {
 			}
 		}
 	}
-	for _, command := range []string{"describe", "list methods --json", "list tuners --json", "list models --json", "list layers --json", "list data --json"} {
+	for _, command := range []string{
+		"describe", "list methods --json", "list tuners --json", "list models --json",
+		"list layers --json", "list data --json",
+	} {
 		out, err := exec.CommandContext(t.Context(), "fedfast", strings.Fields(command)...).Output()
 		if err != nil {
 			t.Fatalf("fedfast %s: %v", command, err)

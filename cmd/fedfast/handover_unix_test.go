@@ -20,12 +20,14 @@ func TestWorkerHandsOver(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	settings := []string{
-		"--workers", "1", "--preset", "fashion-fedex", "--set", "data.clients=16", "--set", "cohort=4", "--set", `model="logistic"`, "--set", "client.epochs=30",
+		"--workers", "1", "--preset", "fashion-fedex", "--set", "data.clients=16", "--set", "cohort=4", "--set",
+		`model="logistic"`, "--set", "client.epochs=30",
 		"--set", "budget.rounds=60", "--set", "budget.trial_rounds=12", "--client-tuner", "fedex",
 		"--set", "tuner.options={eta=3,eliminations=2}",
 	}
 	tune := func(study string, more ...string) *process {
-		return start(t, false, append(append([]string{"tune", "--study", filepath.Join(dir, study)}, settings...), more...)...)
+		return start(t, false, append(append([]string{"tune", "--study", filepath.Join(dir, study)}, settings...),
+			more...)...)
 	}
 	worker := func() *process {
 		p := start(t, false, "worker", "--workers", "1", "--join", filepath.Join(dir, "two", "cluster", "join"))

@@ -100,7 +100,8 @@ func TestHeartAsScikitLearn(t *testing.T) {
 		}
 		auc, accuracy := above/pairs, right[name]/float64(len(ill[name])+len(well[name]))
 		if !(math.Abs(auc-want.auc) <= 0.015) || !(math.Abs(accuracy-want.accuracy) <= 0.02) {
-			t.Errorf("%s: AUC %.4f and accuracy %.4f, scikit-learn has %.4f and %.4f", name, auc, accuracy, want.auc, want.accuracy)
+			t.Errorf("%s: AUC %.4f and accuracy %.4f, scikit-learn has %.4f and %.4f", name, auc, accuracy, want.auc,
+				want.accuracy)
 		}
 	}
 }

@@ -15,7 +15,9 @@ import (
 )
 
 // agentOf connects the SDK's client to the program.
-func agentOf(t *testing.T, flags ...string) (call func(tool string, args map[string]any) (string, bool), session *mcp.ClientSession) {
+func agentOf(t *testing.T, flags ...string) (call func(tool string, args map[string]any) (string, bool),
+	session *mcp.ClientSession,
+) {
 	t.Helper()
 	program, err := exec.LookPath("fedfast") // TestMain puts it there
 	if err != nil {
@@ -42,7 +44,10 @@ func agentOf(t *testing.T, flags ...string) (call func(tool string, args map[str
 func small(study string, rounds int) map[string]any {
 	return map[string]any{
 		"command": "run", "study": study,
-		"settings": map[string]any{"rounds": rounds, "cohort": 4, "data.clients": 12, "data.samples": 30, "client.lr": 0.05, "method": "fedprox", "client.mu": 0.1},
+		"settings": map[string]any{
+			"rounds": rounds, "cohort": 4, "data.clients": 12, "data.samples": 30, "client.lr": 0.05,
+			"method": "fedprox", "client.mu": 0.1,
+		},
 	}
 }
 
@@ -55,7 +60,8 @@ func TestAgent(t *testing.T) {
 	if err != nil || len(tools.Tools) != 9 {
 		t.Fatalf("tools: %v, %v", tools, err)
 	}
-	if text, ok := call("list", map[string]any{"kind": "methods", "name": "fedprox"}); !ok || !strings.Contains(text, "client.mu") {
+	if text, ok := call("list", map[string]any{"kind": "methods", "name": "fedprox"}); !ok ||
+		!strings.Contains(text, "client.mu") {
 		t.Errorf("list: %s", text)
 	}
 	start := small("first", 5)
@@ -97,13 +103,17 @@ func TestAgent(t *testing.T) {
 	if text, ok := call("show", map[string]any{"study": "first"}); !ok || !strings.Contains(text, `"weights_sha256"`) {
 		t.Errorf("show: %s", text)
 	}
-	for after, want := range []string{`{"more":true,"next":2,`, `{"more":true,"next":3,`, `{"more":true,"next":4,`, `{"more":false,"next":5,`, `{"more":false,"next":5,`, `{"more":false,"next":5,"rows":[]}`} {
+	for after, want := range []string{
+		`{"more":true,"next":2,`, `{"more":true,"next":3,`, `{"more":true,"next":4,`,
+		`{"more":false,"next":5,`, `{"more":false,"next":5,`, `{"more":false,"next":5,"rows":[]}`,
+	} {
 		args := map[string]any{"study": "first", "table": "rounds", "after": after, "limit": 2}
 		if text, ok := call("export", args); !ok || !strings.HasPrefix(text, want) {
 			t.Errorf("export after %d: %s", after, text)
 		}
 	}
-	if text, ok := call("studies", nil); !ok || !strings.Contains(text, `"completed"`) || !strings.Contains(text, `"running":[]`) {
+	if text, ok := call("studies", nil); !ok || !strings.Contains(text, `"completed"`) ||
+		!strings.Contains(text, `"running":[]`) {
 		t.Errorf("studies: %s", text)
 	}
 	for _, wrong := range []struct {
@@ -114,7 +124,11 @@ func TestAgent(t *testing.T) {
 		{"show", map[string]any{"study": "../first"}, "must be a name"},
 		{"show", map[string]any{"study": "--help"}, "must be a name"},
 		{"start", small("first", 5), "exists"},
-		{"start", map[string]any{"command": "run", "study": "b", "settings": map[string]any{"client.lr": -1}}, "client.lr = -1"},
+		{
+			"start",
+			map[string]any{"command": "run", "study": "b", "settings": map[string]any{"client.lr": -1}},
+			"client.lr = -1",
+		},
 		{"start", map[string]any{"command": "bench", "study": "b"}, "must be run or tune"},
 		{"stop", map[string]any{"study": "first"}, "not running"},
 		{"list", map[string]any{"kind": "methods", "name": "fedproxx"}, `did you mean "fedprox"`},
@@ -122,7 +136,8 @@ func TestAgent(t *testing.T) {
 		{"resume", map[string]any{"study": "none"}, "no study"},
 		{"export", map[string]any{"study": "first", "table": "rounds", "after": -1}, "after = -1"},
 	} {
-		if text, ok := call(wrong.tool, wrong.args); ok || !strings.Contains(text, wrong.want) || strings.Contains(text, "\n") {
+		if text, ok := call(wrong.tool, wrong.args); ok || !strings.Contains(text, wrong.want) ||
+			strings.Contains(text, "\n") {
 			t.Errorf("%s %v: %q, want %q", wrong.tool, wrong.args, text, wrong.want)
 		}
 	}
@@ -148,11 +163,13 @@ func TestAgentBudget(t *testing.T) {
 		}
 		return
 	}
-	if text, ok := call("start", small("second", 5)); ok || !strings.Contains(text, "at most 1 training") && !strings.Contains(text, "budget") {
+	if text, ok := call("start", small("second", 5)); ok || !strings.Contains(text, "at most 1 training") &&
+		!strings.Contains(text, "budget") {
 		t.Errorf("a second training: %s", text)
 	}
 	text, _ = call("stop", map[string]any{"study": "cut"})
-	if !strings.Contains(text, "interrupted") && !strings.Contains(text, "completed") && !strings.Contains(text, "not running") {
+	if !strings.Contains(text, "interrupted") && !strings.Contains(text, "completed") &&
+		!strings.Contains(text, "not running") {
 		t.Errorf("stop: %s", text)
 	}
 	if err := session.Close(); err != nil {
@@ -160,7 +177,8 @@ func TestAgentBudget(t *testing.T) {
 	}
 	out, err := exec.Command("fedfast", "study", "show", filepath.Join(dir, "cut"), "--json").Output()
 	var shown struct{ State string }
-	if err != nil || json.Unmarshal(out, &shown) != nil || !slices.Contains([]string{"interrupted", "completed"}, shown.State) {
+	if err != nil || json.Unmarshal(out, &shown) != nil || !slices.Contains([]string{"interrupted", "completed"},
+		shown.State) {
 		t.Errorf("study show: %s, %v", out, err)
 	}
 }

@@ -32,7 +32,8 @@ func TestMemoryIsAsEstimated(t *testing.T) {
 		`{type="residual", body=[{type="layernorm"}, {type="dense", units=2048}, {type="gelu"}, {type="dense", units=512}]}, `
 	for name, model := range map[string]string{
 		"cnn": "rounds=2\nmodel=\"leaf-femnist-cnn\"",
-		"transformer": "rounds=1\n" + `model.layers=[{type="conv", filters=512, kernel=7, stride=7}, {type="sequence", class_token=true}, {type="positions"}, ` +
+		"transformer": "rounds=1\n" +
+			`model.layers=[{type="conv", filters=512, kernel=7, stride=7}, {type="sequence", class_token=true}, {type="positions"}, ` +
 			block + block + block + block + `{type="steps", take="first"}, {type="dense"}]`,
 	} {
 		workers, cohort := "12", "12"
@@ -44,7 +45,8 @@ func TestMemoryIsAsEstimated(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(program, "run", file, "--workers", workers, "--set", "eval.clients=4", "--set", "client.momentum=0.9", "--study", filepath.Join(dir, name))
+		cmd := exec.Command(program, "run", file, "--workers", workers, "--set", "eval.clients=4", "--set",
+			"client.momentum=0.9", "--study", filepath.Join(dir, name))
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
 		if err := cmd.Run(); err != nil {
@@ -74,8 +76,10 @@ func TestListKeepsNoTrials(t *testing.T) {
 	}
 	dir := t.TempDir()
 	first := filepath.Join(dir, "few", "0")
-	if out, err := exec.Command("fedfast", "tune", "--tuner", "random", "--set", "tuner.reference=false", "--set", "model=logistic", "--set", "data.clients=8", "--set", "data.samples=30",
-		"--set", "cohort=3", "--set", "budget.rounds=6", "--set", "budget.trial_rounds=3", "--study", first).CombinedOutput(); err != nil {
+	if out, err := exec.Command("fedfast", "tune", "--tuner", "random", "--set", "tuner.reference=false", "--set",
+		"model=logistic", "--set", "data.clients=8", "--set", "data.samples=30",
+		"--set", "cohort=3", "--set", "budget.rounds=6", "--set", "budget.trial_rounds=3", "--study",
+		first).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	db, err := sql.Open("sqlite", filepath.Join(first, "study.db"))

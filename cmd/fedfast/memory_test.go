@@ -25,14 +25,16 @@ func limited(ts *testscript.TestScript, neg bool, args []string) {
 	worked, refused := 0, 0
 	for mb := bounds[0]; mb <= bounds[1]; mb += bounds[2] {
 		ts.Check(os.RemoveAll(ts.MkAbs("limited")))
-		err := ts.Exec("sh", append([]string{"-c", fmt.Sprintf(`ulimit -v %d; fedfast "$@"; echo "code $?"`, mb<<10), "sh"}, args[3:]...)...)
+		err := ts.Exec("sh", append([]string{"-c", fmt.Sprintf(`ulimit -v %d; fedfast "$@"; echo "code $?"`, mb<<10), "sh"},
+			args[3:]...)...)
 		ts.Check(err)
 		stderr, stdout := ts.ReadFile("stderr"), ts.ReadFile("stdout")
 		lines := strings.Split(strings.TrimSpace(stderr), "\n")
 		switch {
 		case strings.HasSuffix(stdout, "code 0\n"):
 			worked++
-		case strings.HasSuffix(stdout, "code 1\n") && strings.HasPrefix(lines[len(lines)-1], "fedfast: ") && strings.Contains(lines[len(lines)-1], "memory") && !strings.Contains(stderr, "goroutine"):
+		case strings.HasSuffix(stdout, "code 1\n") && strings.HasPrefix(lines[len(lines)-1], "fedfast: ") &&
+			strings.Contains(lines[len(lines)-1], "memory") && !strings.Contains(stderr, "goroutine"):
 			refused++
 		default:
 			ts.Fatalf("below a limit of %d MB: %s\n%.3000s", mb, stdout, stderr)

@@ -24,23 +24,50 @@ var updateOutputs = flag.Bool("update-outputs", false, "write command/outputs.js
 // outputs are calls of the commands whose JSON has a schema. With "-" for the command the call
 // prepares others. SMALL and SPACE are settings of a small study, ROOT is the checkout.
 var outputs = [][2]string{
-	{"-", "run --study small --set data.name=synthetic --set data.clients=12 --set model=logistic --set cohort=4 --set method=reptile --set rounds=2"},
+	{
+		"-",
+		"run --study small --set data.name=synthetic --set data.clients=12 --set model=logistic --set cohort=4 --set method=reptile --set rounds=2",
+	},
 	{"run", "run small/config.toml --study r"},
 	{"run", "run small/config.toml --study bare --set eval.personalized=false --set method=fedavgm --set eval.goal=0.9"},
-	{"run", "run small/config.toml --study private --set eval.every=1 --set dp.epsilon=8 --set dp.clip=0.5 --set sampling=poisson --set dp.accountant=rdp"},
-	{"run", "run small/config.toml --study public --set dp.noise=1 --set dp.quantile=0.5 --set cohort=12 --set dp.population=1000 --set dp.assume=poisson --set dp.accountant=rdp"},
-	{"run", "run small/config.toml --study own --set dp.noise=1 --set dp.clip=0.5 --set dp.mechanism=local --set dp.accountant=rdp"},
+	{
+		"run",
+		"run small/config.toml --study private --set eval.every=1 --set dp.epsilon=8 --set dp.clip=0.5 --set sampling=poisson --set dp.accountant=rdp",
+	},
+	{
+		"run",
+		"run small/config.toml --study public --set dp.noise=1 --set dp.quantile=0.5 --set cohort=12 --set dp.population=1000 --set dp.assume=poisson --set dp.accountant=rdp",
+	},
+	{
+		"run",
+		"run small/config.toml --study own --set dp.noise=1 --set dp.clip=0.5 --set dp.mechanism=local --set dp.accountant=rdp",
+	},
 	{"run", "run small/config.toml --study fleet --set fleet.devices=phones --set eval.every=1"},
 	{"run --seeds", "run small/config.toml --study rs --seeds 2"},
 	{"run --estimate", "run small/config.toml --estimate"},
-	{"tune", "tune --preset fashion-fedex SMALL SPACE --set budget.rounds=24 --set budget.trial_rounds=12 --set tuner.options={eta=3,eliminations=1} --client-tuner fedex --baseline 2 --study t"},
-	{"tune", "tune --preset fashion-fedex SMALL SPACE --set budget.rounds=8 --set budget.trial_rounds=4 --tuner random --client-tuner none --set eval.personalized=false --set target=global --study g"},
-	{"tune", "tune --preset fashion-fedex SMALL SPACE --set budget.rounds=8 --set budget.trial_rounds=4 --tuner random --client-tuner none --set dp.noise=3 --set dp.clip=0.5 --set sampling=poisson --set dp.accountant=rdp --study tp"},
-	{"tune --seeds", "tune --preset fashion-fedex SMALL SPACE --set budget.rounds=8 --set budget.trial_rounds=4 --tuner random --client-tuner none --baseline 2 --study ts --seeds 2"},
+	{
+		"tune",
+		"tune --preset fashion-fedex SMALL SPACE --set budget.rounds=24 --set budget.trial_rounds=12 --set tuner.options={eta=3,eliminations=1} --client-tuner fedex --baseline 2 --study t",
+	},
+	{
+		"tune",
+		"tune --preset fashion-fedex SMALL SPACE --set budget.rounds=8 --set budget.trial_rounds=4 --tuner random --client-tuner none --set eval.personalized=false --set target=global --study g",
+	},
+	{
+		"tune",
+		"tune --preset fashion-fedex SMALL SPACE --set budget.rounds=8 --set budget.trial_rounds=4 --tuner random --client-tuner none --set dp.noise=3 --set dp.clip=0.5 --set sampling=poisson --set dp.accountant=rdp --study tp",
+	},
+	{
+		"tune --seeds",
+		"tune --preset fashion-fedex SMALL SPACE --set budget.rounds=8 --set budget.trial_rounds=4 --tuner random --client-tuner none --baseline 2 --study ts --seeds 2",
+	},
 	{"tune --estimate", "tune --preset fashion-fedex SMALL SPACE --client-tuner fedex --estimate"},
 	{"table", "table record --preset fashion-fedex SMALL SPACE --configs 3 --rounds 2 --seeds 2 --output t.parquet"},
 	{"table", "table info t.parquet"},
-	{"table", `table record --preset fashion-fedex SMALL --set space={"client.lr"={log10=[0,37]}} --set nonfinite=fail --configs 4 --rounds 2 --output f.parquet`},
+	{
+		"table",
+		`table record --preset fashion-fedex SMALL --set space={"client.lr"={log10=[0,37]}} --set nonfinite=fail --configs 4 --rounds 2 --output f.parquet`,
+	},
 	{"table check", "table check t.parquet"},
 	{"tune --table", "tune --table t.parquet --tuner random"},
 	{"tune", "study resume t"},
@@ -64,12 +91,18 @@ var outputs = [][2]string{
 	{"study compare", "study compare t r"},
 	{"dp epsilon", "dp epsilon"},
 	{"dp epsilon", "dp epsilon --fixed"},
-	{"dp audit", "dp audit small/config.toml --canaries 6 --set dp.noise=3 --set dp.clip=0.5 --set sampling=poisson --set dp.accountant=rdp"},
+	{
+		"dp audit",
+		"dp audit small/config.toml --canaries 6 --set dp.noise=3 --set dp.clip=0.5 --set sampling=poisson --set dp.accountant=rdp",
+	},
 	{"dp sigma", "dp sigma"},
 	{"dp sigma", "dp sigma --fixed"},
 	{"data info", "data info synthetic --set data.clients=12"},
 	{"data info", "data info glyphs --set data.clients=12"},
-	{"data partition", "data partition npz-vectors --set data.path=own.npz --set data.clients=3 --set data.partition=dirichlet --set data.alpha=9"},
+	{
+		"data partition",
+		"data partition npz-vectors --set data.path=own.npz --set data.clients=3 --set data.partition=dirichlet --set data.alpha=9",
+	},
 	{"data fleet", "data fleet small/config.toml --set fleet.devices=phones"},
 	{"data fetch", "data fetch tff-femnist --from . --dir got"},
 	{"data fetch --list", "data fetch --list"},
@@ -142,12 +175,17 @@ func TestOutputs(t *testing.T) {
 	for i := range y {
 		y[i] = int64(i % 3)
 	}
-	own, err := npztest.Encode(true, npztest.Array{Name: "x", Shape: []int{60, 2}, Values: make([]float32, 120)}, npztest.Array{Name: "y", Shape: []int{60}, Values: y})
+	own, err := npztest.Encode(true, npztest.Array{Name: "x", Shape: []int{60, 2}, Values: make([]float32, 120)},
+		npztest.Array{Name: "y", Shape: []int{60}, Values: y})
 	if err != nil {
 		t.Fatal(err)
 	}
 	network := []byte("from torch import nn\nnet = nn.Sequential(nn.Linear(4, 3), nn.LogSoftmax(1))\n")
-	for name, content := range map[string][]byte{"net.py": network, "plain.py": bytes.Replace(network, []byte(", nn.LogSoftmax(1)"), nil, 1), "own.npz": own, "emnist_all.sqlite.lzma": {']', 0, 0}, "key.pem": []byte(key)} {
+	for name, content := range map[string][]byte{
+		"net.py": network, "plain.py": bytes.Replace(network,
+			[]byte(", nn.LogSoftmax(1)"), nil, 1), "own.npz": own, "emnist_all.sqlite.lzma": {']', 0, 0},
+		"key.pem": []byte(key),
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +254,8 @@ func TestOutputs(t *testing.T) {
 		b, errB := json.MarshalIndent(got[name], "", " ")
 		if errA != nil || errB != nil || !bytes.Equal(a, b) {
 			t.Errorf("fedfast %s --json: keys or types have changed; where programs that read them have to change, raise the version in "+
-				"command/outputs.json; then go test ./cmd/fedfast -run TestOutputs -update-outputs\n%s", name, firstDifference(string(a), string(b)))
+				"command/outputs.json; then go test ./cmd/fedfast -run TestOutputs -update-outputs\n%s", name,
+				firstDifference(string(a), string(b)))
 		}
 		delete(got, name)
 	}
@@ -326,7 +365,8 @@ func firstDifference(want, got string) string {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
 			from := max(0, i-6)
-			return "want\n" + strings.Join(a[from:min(i+3, len(a))], "\n") + "\ngot\n" + strings.Join(b[from:min(i+3, len(b))], "\n")
+			return "want\n" + strings.Join(a[from:min(i+3, len(a))], "\n") + "\ngot\n" + strings.Join(b[from:min(i+3, len(b))],
+				"\n")
 		}
 	}
 	return "one of them ends early"

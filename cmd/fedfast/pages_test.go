@@ -36,8 +36,10 @@ var away = regexp.MustCompile(`\b(data fetch|git clone|pip install|scp|srun|sbat
 // shorter makes README's studies short, and ends the server that shows it when it has begun.
 var shorter = strings.NewReplacer(
 	"./fedfast tune\n", "./fedfast tune --set budget.rounds=100 --set eval.clients=20 --set finalists.clients=20\n",
-	"./fedfast tune --study first", "./fedfast tune --study first --set budget.rounds=100 --set eval.clients=20 --set finalists.clients=20",
-	"./fedfast ui .\n", "./fedfast ui . --listen 127.0.0.1:0 >ui.txt & until grep http ui.txt; do kill -0 $!; done; kill $!\n",
+	"./fedfast tune --study first",
+	"./fedfast tune --study first --set budget.rounds=100 --set eval.clients=20 --set finalists.clients=20",
+	"./fedfast ui .\n",
+	"./fedfast ui . --listen 127.0.0.1:0 >ui.txt & until grep http ui.txt; do kill -0 $!; done; kill $!\n",
 )
 
 // TestPages runs a page's blocks in a directory of its own, in order. A block is

@@ -31,7 +31,9 @@ func TestPython(t *testing.T) {
 }
 
 // smaller makes the examples take seconds.
-var smaller = strings.NewReplacer("scale = 1.0", "scale = 0.2", "seeds=5", "seeds=2", "rounds = 20", "rounds = 5", "seeds=3", "seeds=2", `{"rounds": 20}`, `{"rounds": 4}`, "n_trials=8", "n_trials=3", `only="determinism"`, `only="options"`,
+var smaller = strings.NewReplacer("scale = 1.0", "scale = 0.2", "seeds=5", "seeds=2", "rounds = 20", "rounds = 5",
+	"seeds=3", "seeds=2", `{"rounds": 20}`, `{"rounds": 4}`, "n_trials=8", "n_trials=3", `only="determinism"`,
+	`only="options"`,
 	`"rounds": 200, "trial_rounds": 20`, `"rounds": 60, "trial_rounds": 9`)
 
 // TestPythonExamples runs the examples at a small scale, by a Python that has what they need.

@@ -34,7 +34,8 @@ func TestPrintedCommandsAreQuoted(t *testing.T) {
 			}
 		}
 		damage := func() string {
-			if err := os.WriteFile(filepath.Join(dir, name, "study.db"), []byte(strings.Repeat("no database", 100)), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, name, "study.db"), []byte(strings.Repeat("no database", 100)),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 			return fedfast("study", "show", name)
@@ -61,14 +62,18 @@ func TestPrintedCommandsAreQuoted(t *testing.T) {
 			found := 0
 			for _, command := range commands {
 				command = strings.TrimRight(strings.TrimSuffix(strings.TrimSuffix(command, "&&"), ", see "), "` \n")
-				shell := exec.Command("bash", "-c", `fedfast() { printf '%s\0' "$@"; }; cd() { fedfast "$@"; }; `+regexp.MustCompile(`^--(set|init)`).ReplaceAllString(command, "fedfast --$1"))
+				shell := exec.Command("bash", "-c", `fedfast() { printf '%s\0' "$@"; }; cd() { fedfast "$@"; }; `+
+					regexp.MustCompile(`^--(set|init)`).ReplaceAllString(command, "fedfast --$1"))
 				shell.Dir = dir
 				words, err := shell.Output()
 				if err != nil {
 					t.Errorf("%q, %s: %s: %v", name, what, command, err)
 				}
 				if slices.ContainsFunc(strings.Split(string(words), "\x00"), func(w string) bool {
-					return slices.Contains([]string{name, name + ".py", name + ".npz", "data.path=" + name + ".npz", name + "-tuner", name + "/model.safetensors"}, w)
+					return slices.Contains([]string{
+						name, name + ".py", name + ".npz", "data.path=" + name + ".npz", name + "-tuner",
+						name + "/model.safetensors",
+					}, w)
 				}) {
 					found++
 				}

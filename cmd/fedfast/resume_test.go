@@ -135,7 +135,8 @@ func earlyKills(ts *testscript.TestScript, neg bool, args []string) {
 		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()
 		if err := ts.Exec("fedfast", "study", "resume", dir); err != nil {
-			if stderr := ts.ReadFile("stderr"); !strings.Contains(stderr, "no study") && !strings.Contains(stderr, "no such directory") {
+			if stderr := ts.ReadFile("stderr"); !strings.Contains(stderr, "no study") && !strings.Contains(stderr,
+				"no such directory") {
 				ts.Fatalf("killed early, %s is resumed with %v: %s", dir, err, stderr)
 			}
 			ts.Check(ts.Exec("fedfast", "run", args[0], "--study", dir))

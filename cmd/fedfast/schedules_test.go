@@ -20,7 +20,8 @@ func TestOnlyPlaySchedules(t *testing.T) {
 		if err != nil || e.IsDir() && strings.HasPrefix(e.Name(), ".") && path != root {
 			return err
 		}
-		if e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".pb.go") {
+		if e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||
+			strings.HasSuffix(path, ".pb.go") {
 			return nil
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)

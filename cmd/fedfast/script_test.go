@@ -168,7 +168,10 @@ func femnist(ts *testscript.TestScript, neg bool, args []string) {
 		x[i][i] = 0.5
 	}
 	user := map[string]any{"x": x, "y": make([]int, labels)}
-	text, err := json.Marshal(map[string]any{"users": args[1:2], "num_samples": []int{images}, "user_data": map[string]any{args[1]: user}})
+	text, err := json.Marshal(map[string]any{
+		"users": args[1:2], "num_samples": []int{images},
+		"user_data": map[string]any{args[1]: user},
+	})
 	ts.Check(err)
 	ts.Check(os.MkdirAll(filepath.Dir(ts.MkAbs(args[0])), 0o755))
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), text, 0o600))
@@ -223,7 +226,8 @@ func ownFile(ts *testscript.TestScript, neg bool, args []string) {
 		class := i * i % 3 // 0 or 1
 		classes, clients = append(classes, int64(class)), append(clients, "user "+strconv.Itoa(i%3))
 		for k := range width {
-			pixels, numbers, ids = append(pixels, uint8(200*class+k)), append(numbers, float32(class)-0.5), append(ids, int64(1+(class+k)%4))
+			pixels, numbers, ids = append(pixels, uint8(200*class+k)), append(numbers, float32(class)-0.5),
+				append(ids, int64(1+(class+k)%4))
 		}
 	}
 	y.Values, client.Values = classes, clients
@@ -275,7 +279,8 @@ func ownFile(ts *testscript.TestScript, neg bool, args []string) {
 	arrays := []npztest.Array{x, client}
 	switch args[1] {
 	case "central":
-		arrays = append(arrays, npztest.Array{Name: "x_test", Shape: []int{n / 2, width}, Values: numbers[:n/2*width]}, npztest.Array{Name: "y_test", Shape: []int{n / 2}, Values: classes[:n/2]})
+		arrays = append(arrays, npztest.Array{Name: "x_test", Shape: []int{n / 2, width}, Values: numbers[:n/2*width]},
+			npztest.Array{Name: "y_test", Shape: []int{n / 2}, Values: classes[:n/2]})
 	case "twice":
 		arrays = append(arrays, client)
 	case "wild": // a name that no terminal should be sent

@@ -43,14 +43,30 @@ func TestTwoSignalsEndTheProcess(t *testing.T) {
 		begun  func(*process) bool
 	}{
 		{"a long round", long, false, func(p *process) bool { return strings.Contains(p.stderr.String(), "estimate: ") }},
-		{"a long round of a study", append([]string{"tune"}, long[1:]...), false, func(p *process) bool { return strings.Contains(p.stderr.String(), "estimate: ") }},
+		{
+			"a long round of a study", append([]string{"tune"}, long[1:]...), false,
+			func(p *process) bool { return strings.Contains(p.stderr.String(), "estimate: ") },
+		},
 		{"a line that nobody reads", long, true, inStudy("study.db")},
-		{"opening data", []string{"run", "--preset", "fashion-fedex", "--set", "data.name=glyphs", "--set", "data.clients=15000", "--set", "data.samples=100"}, false, func(*process) bool {
+		{"opening data", []string{
+			"run", "--preset", "fashion-fedex", "--set", "data.name=glyphs", "--set",
+			"data.clients=15000", "--set", "data.samples=100",
+		}, false, func(*process) bool {
 			time.Sleep(time.Second) // it tells nothing before the data is open, which takes many
 			return true
 		}},
-		{"fetching data", []string{"data", "fetch", "mnist", "--mirror", silent.URL, "--stall", "1h"}, false, func(*process) bool { <-asked; return true }},
-		{"a tuner that hangs", []string{"tuner", "check", hanging}, false, func(*process) bool { return has(hanging + ".started") }},
+		{
+			"fetching data",
+			[]string{"data", "fetch", "mnist", "--mirror", silent.URL, "--stall", "1h"},
+			false,
+			func(*process) bool { <-asked; return true },
+		},
+		{
+			"a tuner that hangs",
+			[]string{"tuner", "check", hanging},
+			false,
+			func(*process) bool { return has(hanging + ".started") },
+		},
 	}
 	for _, tt := range tests {
 		for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {

@@ -44,7 +44,8 @@ func startQueue(t *testing.T) *queue {
 		}
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
-	q.serve("munged", "-F", "--force", "--key-file="+at("munge.key"), "--socket="+at("munge"), "--pid-file="+at("munged.pid"), "--log-file="+at("munged.log"), "--seed-file="+at("munged.seed"))
+	q.serve("munged", "-F", "--force", "--key-file="+at("munge.key"), "--socket="+at("munge"),
+		"--pid-file="+at("munged.pid"), "--log-file="+at("munged.log"), "--seed-file="+at("munged.seed"))
 	q.until("munged", func() bool { return has(at("munge")) })
 	q.serve("slurmctld", "-D")
 	q.serve("slurmd", "-D")
@@ -170,7 +171,8 @@ func TestSlurm(t *testing.T) {
 		t.Fatal(err)
 	}
 	settings := []string{
-		"--preset", "fashion-fedex", "--set", "data.clients=16", "--set", "cohort=4", "--set", `model="logistic"`, "--set", "client.epochs=30",
+		"--preset", "fashion-fedex", "--set", "data.clients=16", "--set", "cohort=4", "--set", `model="logistic"`, "--set",
+		"client.epochs=30",
 		"--set", "budget.rounds=60", "--set", "budget.trial_rounds=12", "--client-tuner", "fedex",
 		"--set", "tuner.options={eta=3,eliminations=2}",
 	}
@@ -216,7 +218,8 @@ func TestSlurm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if joined, ended := bytes.Count(told, []byte(" joined (")), bytes.Count(told, []byte("the study has ended")); joined < 3 || ended != 2 {
+	if joined, ended := bytes.Count(told, []byte(" joined (")),
+		bytes.Count(told, []byte("the study has ended")); joined < 3 || ended != 2 {
 		t.Errorf("%d workers joined and %d ended with the study: %s", joined, ended, told)
 	}
 	q.page(t, "cmd/fedfast/docs/cluster.md")

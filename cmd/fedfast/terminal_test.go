@@ -160,14 +160,19 @@ func TestTuneOnTerminals(t *testing.T) {
 			t.Fatalf("exit code %d: %s", code, s.all.Bytes())
 		}
 		rows, most := s.shown(columns)
-		left := slices.DeleteFunc(slices.Clone(rows), func(row string) bool { return !regexp.MustCompile(`^round 60 of 60 in \d+`).MatchString(row) })
+		left := slices.DeleteFunc(slices.Clone(rows),
+			func(row string) bool { return !regexp.MustCompile(`^round 60 of 60 in \d+`).MatchString(row) })
 		if most != 1 || bars(rows) != 0 || len(left) != 1 {
-			t.Errorf("%d columns: %d rows of progress at a time, %d at the end, and %d lines of it stay:\n%s", columns, most, bars(rows), len(left), strings.Join(rows, "\n"))
+			t.Errorf("%d columns: %d rows of progress at a time, %d at the end, and %d lines of it stay:\n%s", columns, most,
+				bars(rows), len(left), strings.Join(rows, "\n"))
 		}
 		if told := regexp.MustCompile(`\| round +\d+ of 60, ETA \d+s, \d+(\.\d)? clients/s\x1b\[K\r\nbest ~\d+\.\d\d % personalized val error \(trial \d\), (mean of \d rounds, \d+ clients? each, |1 round, \d+ clients?, )?(loss \d+(\.\d+)?, )?(rung \d, )?(4 trials|\d of 4 trials active), trial \d`); told.Match(s.all.Bytes()) != (columns >= 80) {
 			t.Errorf("%d columns: drawn are %q", columns, s.all.Bytes())
 		}
-		if at := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "tiny: completed in ") }); at < 0 ||
+		if at := slices.IndexFunc(rows, func(row string) bool {
+			return strings.HasPrefix(row,
+				"tiny: completed in ")
+		}); at < 0 ||
 			columns >= 80 && len(rows)-at > 28 || !strings.HasPrefix(strings.TrimSpace(rows[len(rows)-1]), "fedfast ui ") {
 			t.Errorf("%d columns: the result is no block at the end:\n%s", columns, strings.Join(rows, "\n"))
 		}
@@ -233,7 +238,8 @@ func TestStudyListOnTerminals(t *testing.T) {
 		if whole := `study +state +trials +rounds +global test +personalized +age$`; columns >= 80 != regexp.MustCompile(whole).MatchString(lines[0]) {
 			t.Errorf("%d columns: the head is %q", columns, lines[0])
 		}
-		if strings.Contains(text, "studies/"+name+" ") != (columns == 120) || !strings.Contains(text, name[len(name)-7:]+" ") {
+		if strings.Contains(text, "studies/"+name+" ") != (columns == 120) ||
+			!strings.Contains(text, name[len(name)-7:]+" ") {
 			t.Errorf("%d columns: the study's name is cut wrongly in\n%s", columns, text)
 		}
 	}
@@ -248,7 +254,8 @@ func TestStudyListOnTerminals(t *testing.T) {
 func TestNoColor(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	s := onTerminal(t, writeStudy(t), 80, "run", "tiny.toml", "--set", "rounds=2")
-	if code := s.end(); code != 0 || !bytes.Contains(s.all.Bytes(), []byte("tiny: completed in ")) || bytes.Contains(s.all.Bytes(), []byte("\x1b[1m")) {
+	if code := s.end(); code != 0 || !bytes.Contains(s.all.Bytes(), []byte("tiny: completed in ")) ||
+		bytes.Contains(s.all.Bytes(), []byte("\x1b[1m")) {
 		t.Errorf("exit code %d: %q", code, s.all.Bytes())
 	}
 }

@@ -28,7 +28,8 @@ func TestWheel(t *testing.T) {
 		t.Fatal(err)
 	}
 	root := filepath.Join("..", "..")
-	pack := exec.Command(python, filepath.Join(root, ".ci", "wheel"), "--project", filepath.Join(root, "tuners", "python"), "--license", filepath.Join(root, "LICENSE"),
+	pack := exec.Command(python, filepath.Join(root, ".ci", "wheel"), "--project", filepath.Join(root, "tuners", "python"),
+		"--license", filepath.Join(root, "LICENSE"),
 		"--program", program, "--os", runtime.GOOS, "--arch", runtime.GOARCH, "--out", t.TempDir())
 	pack.Stderr = os.Stderr
 	out, err := pack.Output()
@@ -61,7 +62,8 @@ func TestWheel(t *testing.T) {
 	if got := run(python, "-m", "fedfast", "version"); got != want {
 		t.Errorf("python -m fedfast version prints %s, want %s", got, want)
 	}
-	if got := run(python, "-c", "from fedfast import program; print(program.find())"); got != filepath.Join(bin, "fedfast") {
+	if got := run(python, "-c", "from fedfast import program; print(program.find())"); got != filepath.Join(bin,
+		"fedfast") {
 		t.Errorf("the package finds %s, not its own program in %s", got, bin)
 	}
 	run(python, "-c", "from importlib import resources; assert resources.files('fedfast').joinpath('py.typed').is_file()")

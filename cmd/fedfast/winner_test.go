@@ -51,7 +51,8 @@ space = {client = {lr = {log10 = [-4.0, 0.0]}}}
 		t.Fatalf("FedEx went from client.lr %v to %v, probability %v", began, ended, best.Probability)
 	}
 	anew := func(name string, more ...string) float64 {
-		return train(append([]string{"run", "--from", filepath.Join(dir, "found"), "--study", filepath.Join(dir, name)}, more...)...).Test
+		return train(append([]string{"run", "--from", filepath.Join(dir, "found"), "--study", filepath.Join(dir, name)},
+			more...)...).Test
 	}
 	var off float64
 	for seed := range 3 {
@@ -67,7 +68,8 @@ space = {client = {lr = {log10 = [-4.0, 0.0]}}}
 	compared := func(name string) string {
 		t.Helper()
 		page := filepath.Join(dir, name+".html")
-		if out, err := exec.Command("fedfast", "report", filepath.Join(dir, "found"), filepath.Join(dir, name), "--out", page).CombinedOutput(); err != nil {
+		if out, err := exec.Command("fedfast", "report", filepath.Join(dir, "found"), filepath.Join(dir, name), "--out",
+			page).CombinedOutput(); err != nil {
 			t.Fatalf("%s", out)
 		}
 		text, err := os.ReadFile(page)
@@ -76,10 +78,12 @@ space = {client = {lr = {log10 = [-4.0, 0.0]}}}
 		}
 		return strings.ReplaceAll(strings.Split(string(text), "<section")[1], "<wbr>", "")
 	}
-	if text := compared("0"); strings.Contains(text, "client.lr") || strings.Contains(text, ">rounds<") || !strings.Contains(text, ">data.seed") {
+	if text := compared("0"); strings.Contains(text, "client.lr") || strings.Contains(text, ">rounds<") ||
+		!strings.Contains(text, ">data.seed") {
 		t.Errorf("the study and its winner trained anew differ: %s", text)
 	}
-	if text := compared("start"); !strings.Contains(text, "client.lr") || !strings.Contains(text, "<td>"+fmt.Sprint(ended)+"<") || !strings.Contains(text, "<td>"+fmt.Sprint(began)+"<") {
+	if text := compared("start"); !strings.Contains(text, "client.lr") ||
+		!strings.Contains(text, "<td>"+fmt.Sprint(ended)+"<") || !strings.Contains(text, "<td>"+fmt.Sprint(began)+"<") {
 		t.Errorf("client.lr %v and %v are not in %s", ended, began, text)
 	}
 	// What people read says the same.
@@ -88,14 +92,16 @@ space = {client = {lr = {log10 = [-4.0, 0.0]}}}
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		fmt.Sprintf("client.lr=%.3g fedex.gamma=%.3g (probability %.2f)", ended, best.Params["fedex.gamma"], best.Probability),
+		fmt.Sprintf("client.lr=%.3g fedex.gamma=%.3g (probability %.2f)", ended, best.Params["fedex.gamma"],
+			best.Probability),
 		fmt.Sprintf("client.lr=%.3g ", began),
 	} {
 		if !strings.Contains(string(out), line) {
 			t.Errorf("study show does not say %q:\n%s", line, out)
 		}
 	}
-	if answer, worst := strings.Index(string(out), "\nwinner "), strings.Index(string(out), "\nworst clients"); answer < 0 || worst < answer {
+	if answer, worst := strings.Index(string(out), "\nwinner "),
+		strings.Index(string(out), "\nworst clients"); answer < 0 || worst < answer {
 		t.Errorf("study show has no answer above the worst clients:\n%s", out)
 	}
 }

@@ -29,10 +29,14 @@ func FuzzOpen(f *testing.F) {
 		{"stackoverflow", "stackoverflow.sqlite"},
 	}
 	f.Add(uint8(0), []byte(settest.FEMNIST("w", 3, "0.5")))
-	f.Add(uint8(1), []byte("1601\n\nAS YOU LIKE IT\n\nby William Shakespeare\n\n\nDRAMATIS PERSONAE.\n\nACT I. SCENE I.\n  ORL. "+strings.Repeat("As I do. ", 20)+"\n"))
+	f.Add(uint8(1),
+		[]byte("1601\n\nAS YOU LIKE IT\n\nby William Shakespeare\n\n\nDRAMATIS PERSONAE.\n\nACT I. SCENE I.\n  ORL. "+
+			strings.Repeat("As I do. ", 20)+"\n"))
 	f.Add(uint8(3), []byte(`{"users": ["a"], "user_data": {"a": {"x": [["1", "2", "3", "4", "Well, well"]], "y": [1]}}}`))
-	f.Add(uint8(5), []byte(`<posts><row Id="1" PostTypeId="1" OwnerUserId="8" Title="A b" Tags="&lt;c&gt;" Body="`+strings.Repeat("a. ", 1000)+`"/></posts>`))
-	f.Add(uint8(6), []byte(`<posts><row Id="1" PostTypeId="1" OwnerUserId="8" Title="A b" Tags="&lt;c&gt;" Body="`+strings.Repeat("a. ", 1000)+`"/></posts>`))
+	f.Add(uint8(5), []byte(`<posts><row Id="1" PostTypeId="1" OwnerUserId="8" Title="A b" Tags="&lt;c&gt;" Body="`+
+		strings.Repeat("a. ", 1000)+`"/></posts>`))
+	f.Add(uint8(6), []byte(`<posts><row Id="1" PostTypeId="1" OwnerUserId="8" Title="A b" Tags="&lt;c&gt;" Body="`+
+		strings.Repeat("a. ", 1000)+`"/></posts>`))
 	f.Fuzz(func(t *testing.T, which uint8, content []byte) {
 		of := files[int(which)%len(files)]
 		path := t.TempDir()

@@ -226,10 +226,14 @@ func TestOpenErrors(t *testing.T) {
 			Name: "leaf-shakespeare", Path: none, ImageMean: []float64{0.5},
 			ImageStd: []float64{0.5},
 		}, "data.image_mean = [0.5], data.image_std = [0.5]: leaf-shakespeare has no images; leave both out"},
-		{"normalized twice", data.Config{
-			Name: "cifar10", Path: none, Augment: "crop24", ImageMean: []float64{0.5},
-			ImageStd: []float64{0.5},
-		}, `data.image_mean = [0.5], data.image_std = [0.5]: data.augment = "crop24" normalizes the images itself; leave both out`},
+		{
+			"normalized twice",
+			data.Config{
+				Name: "cifar10", Path: none, Augment: "crop24", ImageMean: []float64{0.5},
+				ImageStd: []float64{0.5},
+			},
+			`data.image_mean = [0.5], data.image_std = [0.5]: data.augment = "crop24" normalizes the images itself; leave both out`,
+		},
 		{
 			"mean alone",
 			data.Config{Name: "glyphs", ImageMean: []float64{0.5}},
@@ -260,10 +264,14 @@ func TestOpenErrors(t *testing.T) {
 			data.Config{Name: "glyphs", ImageMean: []float64{0.5}, ImageStd: []float64{math.NaN()}},
 			"data.image_std = [NaN]: must be from 1e-06 to 1",
 		},
-		{"means of other channels", data.Config{
-			Name: "glyphs", Clients: 3, Samples: 20, ImageMean: []float64{0.1, 0.2, 0.3},
-			ImageStd: []float64{0.5},
-		}, "open glyphs: data.image_mean = [0.1 0.2 0.3]: must be one number for all channels or one for each; the images are 28 x 28 x 1"},
+		{
+			"means of other channels",
+			data.Config{
+				Name: "glyphs", Clients: 3, Samples: 20, ImageMean: []float64{0.1, 0.2, 0.3},
+				ImageStd: []float64{0.5},
+			},
+			"open glyphs: data.image_mean = [0.1 0.2 0.3]: must be one number for all channels or one for each; the images are 28 x 28 x 1",
+		},
 		{
 			"nobody left",
 			data.Config{Name: "glyphs", Clients: 3, Samples: 20, MinSamples: 1000},

@@ -20,7 +20,10 @@ func TestWrongKeys(t *testing.T) {
 			Config{Availability: "night"},
 			`fleet.availability = "night": must be one of always, daily, markov, or the path of a .csv file`,
 		},
-		{Config{Sigma: 2}, `fleet.sigma: not used by a fleet with devices = "equal" and availability = "always"; leave it out`},
+		{
+			Config{Sigma: 2},
+			`fleet.sigma: not used by a fleet with devices = "equal" and availability = "always"; leave it out`,
+		},
 		{Config{FLOPS: []float64{1, 2}}, "fleet.flops: 2 numbers; must be a single number"},
 		{
 			Config{FLOPS: []float64{1}, SecondsPerSample: []float64{1}},
@@ -60,7 +63,10 @@ func TestWrongFiles(t *testing.T) {
 	path := filepath.Join(dir, "f.csv")
 	for _, c := range []struct{ text, want string }{
 		{"", "f.csv: no rows below the first line"},
-		{"client,flops\n", `f.csv:1: the first line is "client,flops"; must be client,flops,down,up, or client,flops,down,up,memory, or client,seconds_per_sample,down,up, or`},
+		{
+			"client,flops\n",
+			`f.csv:1: the first line is "client,flops"; must be client,flops,down,up, or client,flops,down,up,memory, or client,seconds_per_sample,down,up, or`,
+		},
 		{
 			"client,seconds_per_sample,down,up\nc0,0.1,2,3\n",
 			"f.csv:2: seconds_per_sample: the operations of the model for a sample are not known; use flops",

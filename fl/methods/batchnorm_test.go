@@ -283,13 +283,19 @@ func TestBatchNormRefusals(t *testing.T) {
 			model, FedAvg(), "", &fl.Privacy{Clip: 1},
 			"dp: model layers has batch normalization, whose statistics mix samples and are neither clipped nor noised; use groupnorm",
 		},
-		{model, heteroFL(), "", nil, `model layers has batch normalization, and method "heterofl" trains sub-networks, whose statistics are others; use groupnorm`},
+		{
+			model, heteroFL(), "", nil,
+			`model layers has batch normalization, and method "heterofl" trains sub-networks, whose statistics are others; use groupnorm`,
+		},
 		{
 			model, scaffold(), "keep", nil,
 			`norm.statistics = "keep": clients of method "scaffold" keep or send more than their weights, of the whole network; use "average" or "affine-shared"`,
 		},
 		{model, fedBN(), "average", nil, `norm.statistics = "average": method "fedbn" has "keep"; leave it out`},
-		{plain, FedAvg(), "keep", nil, `norm.statistics = "keep": model layers has no batch normalization; use a model that has, or leave it out`},
+		{
+			plain, FedAvg(), "keep", nil,
+			`norm.statistics = "keep": model layers has no batch normalization; use a model that has, or leave it out`,
+		},
 		{model, FedAvg(), "none", nil, `norm.statistics = "none": must be average, keep, affine-shared or batch`},
 	} {
 		_, err := fl.New(fl.Config{

@@ -174,7 +174,10 @@ func TestFedTPRefuses(t *testing.T) {
 		want string
 	}{
 		{fl.Config{Model: fltest.SmallCNN(t, fed)}, `method "fedtp": model layers has no self-attention`},
-		{fl.Config{Model: frozen}, `method "fedtp": client.trainable leaves no queries, keys and values of model layers to train`},
+		{
+			fl.Config{Model: frozen},
+			`method "fedtp": client.trainable leaves no queries, keys and values of model layers to train`,
+		},
 		{fl.Config{Model: model, Server: &huge}, `method "fedtp" keeps 4`},
 	} {
 		if tt.cfg.Server != nil && memory.Available() == memory.Unknown {
@@ -280,7 +283,8 @@ func BenchmarkFedTP(b *testing.B) {
 func findTorch(t *testing.T) string {
 	t.Helper()
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(python, "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)").Run() == nil {
+		if exec.Command(python, "-c",
+			"import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)").Run() == nil {
 			return python
 		}
 	}

@@ -43,7 +43,8 @@ func TestFirstOrderNeedsNoTangents(t *testing.T) {
 		t.Cleanup(e.Close)
 		trial, p := e.NewTrial(0), defaultPlan(m)
 		before := model.SHA256(trial.Weights())
-		want := `round 0: method "` + m.Name + `": model stiff: layers of type stiff do not support products with the Hessian; client.first_order = true leaves them out`
+		want := `round 0: method "` + m.Name +
+			`": model stiff: layers of type stiff do not support products with the Hessian; client.first_order = true leaves them out`
 		if _, err = trial.Round(t.Context(), p); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}

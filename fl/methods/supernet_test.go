@@ -127,7 +127,10 @@ func TestSupernetRefuses(t *testing.T) {
 	}{
 		{supernet(), "height=3", `model small has no choice "height"; it has depth, kernel, width`},
 		{supernet(), "width=7", "width = 7; it must be among [6 8]"},
-		{FedAvg(), "width=6", `client.arch.width=6: method "fedavg" trains the whole network; leave it out, or use method "supernet"`},
+		{
+			FedAvg(), "width=6",
+			`client.arch.width=6: method "fedavg" trains the whole network; leave it out, or use method "supernet"`,
+		},
 	} {
 		e := newEngine(t, fl.Config{Model: model, Data: fed, Method: tt.m, Cohort: 4, Seed: 2})
 		c.Arch = tt.arch

@@ -63,7 +63,8 @@ func TestBaselineGoesOn(t *testing.T) {
 		t.Errorf("in two parts %+v, at a stretch %+v", got, want)
 	}
 	more := &evaluations{}
-	if five, err := compare(t.Context(), 5, more); err != nil || more.models.Load() != 1 || !slices.EqualFunc(five.Trials[:4], want.Trials, same) {
+	if five, err := compare(t.Context(), 5, more); err != nil || more.models.Load() != 1 ||
+		!slices.EqualFunc(five.Trials[:4], want.Trials, same) {
 		t.Errorf("a fifth one: %+v, %v, %d trained", five, err, more.models.Load())
 	}
 }

@@ -26,7 +26,8 @@ func TestCurveChangesNoWeights(t *testing.T) {
 		t.Fatal(err)
 	}
 	if without.WeightsSHA256 != with.WeightsSHA256 || len(without.Curve) != 0 || len(with.Curve) < 5 {
-		t.Errorf("weights %s without and %s with a curve of %d points", without.WeightsSHA256, with.WeightsSHA256, len(with.Curve))
+		t.Errorf("weights %s without and %s with a curve of %d points", without.WeightsSHA256, with.WeightsSHA256,
+			len(with.Curve))
 	}
 }
 
@@ -36,7 +37,8 @@ func TestCurveOfPersonalizedModels(t *testing.T) {
 	for _, adapt := range []bool{false, true} {
 		s := glyphStudy(t, nil)
 		s.Config.Rounds = 4
-		s.Config.Eval.Every, s.Config.Eval.EveryTarget, s.Config.Eval.Adapt, s.Config.Eval.Personalized = 2, "personalized", adapt, true
+		s.Config.Eval.Every, s.Config.Eval.EveryTarget, s.Config.Eval.Adapt, s.Config.Eval.Personalized = 2, "personalized",
+			adapt, true
 		r, err := Run(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
@@ -52,9 +54,18 @@ func TestCurveOfPersonalizedModels(t *testing.T) {
 		change func(c *config.Config)
 		want   string
 	}{
-		{func(c *config.Config) { c.Method, c.Eval.Adapt = "heterofl", false }, `eval.adapt = false: clients of method "heterofl" train sub-networks`},
-		{func(c *config.Config) { c.ClientTuner.Name, c.Eval.RecordEvery = "fathom", 1 }, `eval.every_target = "personalized": client tuner "fathom" sets the hyperparameters of each round, so that eval.record_every`},
-		{func(c *config.Config) { c.ClientTuner.Name = "fathom" }, `eval.every_target = "personalized": client tuner "fathom" sets the hyperparameters`},
+		{
+			func(c *config.Config) { c.Method, c.Eval.Adapt = "heterofl", false },
+			`eval.adapt = false: clients of method "heterofl" train sub-networks`,
+		},
+		{
+			func(c *config.Config) { c.ClientTuner.Name, c.Eval.RecordEvery = "fathom", 1 },
+			`eval.every_target = "personalized": client tuner "fathom" sets the hyperparameters of each round, so that eval.record_every`,
+		},
+		{
+			func(c *config.Config) { c.ClientTuner.Name = "fathom" },
+			`eval.every_target = "personalized": client tuner "fathom" sets the hyperparameters`,
+		},
 	} {
 		s := glyphStudy(t, nil)
 		s.Config.Eval.Every, s.Config.Eval.EveryTarget = 2, "personalized"
@@ -83,8 +94,10 @@ func TestPatience(t *testing.T) {
 			t.Errorf("round %d has %v, below %v of round %d", p.Round, *p.ValError, *best.ValError, best.Round)
 		}
 	}
-	if whole.Returned != best.Round || *whole.GlobalVal != *best.ValError || *whole.GlobalTest != whole.Curve[best.Round-1].TestError {
-		t.Errorf("it returns the model of round %d with errors %v and %v, want round %d of the curve %+v", whole.Returned, *whole.GlobalVal, *whole.GlobalTest, best.Round, *best)
+	if whole.Returned != best.Round || *whole.GlobalVal != *best.ValError ||
+		*whole.GlobalTest != whole.Curve[best.Round-1].TestError {
+		t.Errorf("it returns the model of round %d with errors %v and %v, want round %d of the curve %+v", whole.Returned,
+			*whole.GlobalVal, *whole.GlobalTest, best.Round, *best)
 	}
 	if _, sooner := result.Stale(whole.Curve[:len(whole.Curve)-1], 3); sooner {
 		t.Error("it could have ended a round sooner")
@@ -130,7 +143,8 @@ func TestPatience(t *testing.T) {
 		if s.Model.SHA256(r.Weights) != whole.WeightsSHA256 {
 			t.Error("the weights are not the model's")
 		}
-		if !reflect.DeepEqual(r.Curve, whole.Curve) || r.WeightsSHA256 != whole.WeightsSHA256 || r.Returned != whole.Returned {
+		if !reflect.DeepEqual(r.Curve, whole.Curve) || r.WeightsSHA256 != whole.WeightsSHA256 ||
+			r.Returned != whole.Returned {
 			t.Errorf("%d rounds and weights %s, want %d and %s", r.Rounds, r.WeightsSHA256, whole.Rounds, whole.WeightsSHA256)
 		}
 	}
@@ -138,7 +152,8 @@ func TestPatience(t *testing.T) {
 	if s.Data, s.Model, err = config.Prepare(t.Context(), &s.Config); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "eval.patience = 3: no client has validation samples") {
+	if _, err := Run(t.Context(), s); err == nil || !strings.Contains(err.Error(),
+		"eval.patience = 3: no client has validation samples") {
 		t.Errorf("without validation samples: %v", err)
 	}
 }

@@ -50,7 +50,10 @@ func decided(t *testing.T, s Setup, r *result.Result) (lines []string) {
 	var tried []fedtune.Tried
 	for _, side := range r.Sides {
 		add("side: %+v, %v, %v, %s", side.Environment, side.Params, side.Table, score(*side.Score))
-		tried = append(tried, fedtune.Tried{Environment: side.Environment, Params: side.Params, Table: side.Table, Score: side.Score})
+		tried = append(tried, fedtune.Tried{
+			Environment: side.Environment, Params: side.Params, Table: side.Table,
+			Score: side.Score,
+		})
 	}
 	for _, row := range result.BestProxies(r.Sides, aim).Cells {
 		for _, cell := range row {
@@ -126,8 +129,12 @@ func TestBestProxiesByBothDirections(t *testing.T) {
 		}
 		sides = append(sides, s)
 	}
-	for direction, want := range map[tuners.Direction]*result.ProxyTrial{tuners.Minimize: &sides[1], tuners.Maximize: &sides[2]} {
-		if got := result.BestProxies(sides, tuners.Objective{Direction: direction}).Cells; !reflect.DeepEqual(got, [][]*result.ProxyTrial{{want}}) {
+	for direction, want := range map[tuners.Direction]*result.ProxyTrial{
+		tuners.Minimize: &sides[1],
+		tuners.Maximize: &sides[2],
+	} {
+		if got := result.BestProxies(sides, tuners.Objective{Direction: direction}).Cells; !reflect.DeepEqual(got,
+			[][]*result.ProxyTrial{{want}}) {
 			t.Errorf("%v: %v", direction, got)
 		}
 	}

@@ -61,7 +61,10 @@ func TestARoundThatHasBegunEnds(t *testing.T) {
 	}
 	d.engine.Close()
 	// The second client of the third round's three cancels.
-	d.engine, err = fl.New(fl.Config{Model: s.Model, Data: s.Data, Method: method, Cohort: 3, Replacement: true, Workers: 1})
+	d.engine, err = fl.New(fl.Config{
+		Model: s.Model, Data: s.Data, Method: method, Cohort: 3, Replacement: true,
+		Workers: 1,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +82,8 @@ func TestARoundThatHasBegunEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if tr.Rounds() != 3 || string(m.State) != "3" || len(rec.events) != 3 {
-		t.Errorf("the trial counts %d rounds, the client tuner %s, the events %d; want 3 each", tr.Rounds(), m.State, len(rec.events))
+		t.Errorf("the trial counts %d rounds, the client tuner %s, the events %d; want 3 each", tr.Rounds(), m.State,
+			len(rec.events))
 	}
 }
 
@@ -100,7 +104,10 @@ func TestReturnedModelIsThatOfItsRound(t *testing.T) {
 		client.LR = c.Params.Float("client.lr", 0)
 		tr := engine.NewTrial(c.Number)
 		for range c.Round {
-			if _, err := tr.Round(t.Context(), fl.Plan{Server: s.Config.Server, Clients: []fl.ClientParams{client}}); err != nil {
+			if _, err := tr.Round(t.Context(), fl.Plan{
+				Server:  s.Config.Server,
+				Clients: []fl.ClientParams{client},
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -135,7 +142,10 @@ func TestBestModelsWhateverTheOrder(t *testing.T) {
 		for _, order := range orders {
 			s := newShelf(&config.Config{Select: tt.choice, Finalists: config.Finalists{Snapshots: 2}}, tuners.Objective{})
 			for _, number := range order {
-				if err := s.take(t.Context(), trial.Model{Score: scores[number], Trial: &trial.Trial{Spec: trial.Spec{Number: number}}}, true); err != nil {
+				if err := s.take(t.Context(), trial.Model{
+					Score: scores[number],
+					Trial: &trial.Trial{Spec: trial.Spec{Number: number}},
+				}, true); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -153,7 +163,10 @@ func TestBestModelsWhateverTheOrder(t *testing.T) {
 // TestTargetsScoreTheirModel compares the scores of a round with the probes of
 // the same round.
 func TestTargetsScoreTheirModel(t *testing.T) {
-	for target, probe := range map[string]string{tuners.TargetGlobal: "val_error_before", tuners.TargetPersonalized: "val_error_after"} {
+	for target, probe := range map[string]string{
+		tuners.TargetGlobal:       "val_error_before",
+		tuners.TargetPersonalized: "val_error_after",
+	} {
 		s := glyphStudy(t, &script{params: learningRates(0.1), rung: 1, to: 2})
 		s.Config.Target = target
 		rec := &recorder{}
@@ -167,7 +180,10 @@ func TestTargetsScoreTheirModel(t *testing.T) {
 		}
 		client := s.Config.Client.Client
 		client.LR = 0.1
-		round, err := engine.NewTrial(0).Round(t.Context(), fl.Plan{Server: s.Config.Server, Clients: []fl.ClientParams{client}, Probes: []string{probe}})
+		round, err := engine.NewTrial(0).Round(t.Context(), fl.Plan{
+			Server:  s.Config.Server,
+			Clients: []fl.ClientParams{client}, Probes: []string{probe},
+		})
 		engine.Close()
 		if err != nil {
 			t.Fatal(err)
@@ -202,7 +218,11 @@ func TestTunersSeeOnlyWhatTheStudyAllows(t *testing.T) {
 		allow []string
 		want  string
 	}{
-		{curious{scalars: []string{"examples_val"}}, []string{"examples_train"}, `requests "examples_val" of each client, but tuner.allow has only ["examples_train"]`},
+		{
+			curious{scalars: []string{"examples_val"}},
+			[]string{"examples_train"},
+			`requests "examples_val" of each client, but tuner.allow has only ["examples_train"]`,
+		},
 		{curious{probes: []string{"examples_train"}}, nil, `requests "examples_train" of each client`},
 		{curious{scalars: []string{"client_key"}}, nil, `requests "client_key" of each client`},
 		{curious{probes: []string{"val_errors"}}, nil, `unknown probe "val_errors"`},
@@ -211,7 +231,8 @@ func TestTunersSeeOnlyWhatTheStudyAllows(t *testing.T) {
 		s := glyphStudy(t, &script{params: learningRates(0.1), rung: 1, to: 2})
 		s.ClientTuner, s.Config.Tuner.Allow = &tt.tuner, tt.allow
 		if _, err := Tune(t.Context(), s); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("probes %q, scalars %q, allowed %q: got error %v, want one with %q", tt.tuner.probes, tt.tuner.scalars, tt.allow, err, tt.want)
+			t.Errorf("probes %q, scalars %q, allowed %q: got error %v, want one with %q", tt.tuner.probes, tt.tuner.scalars,
+				tt.allow, err, tt.want)
 		}
 	}
 }
@@ -252,12 +273,15 @@ func TestFewModelsWait(t *testing.T) {
 	for i := range 12 {
 		lrs = append(lrs, 0.01*float64(i+1))
 	}
-	s := glyphStudy(t, &script{params: learningRates(lrs...), rung: 2, to: 2, mangle: func(step int, ds []tuners.Decision) []tuners.Decision {
-		if step > 0 {
-			return []tuners.Decision{{Kind: tuners.Done, Best: -1}}
-		}
-		return ds
-	}})
+	s := glyphStudy(t, &script{
+		params: learningRates(lrs...), rung: 2, to: 2,
+		mangle: func(step int, ds []tuners.Decision) []tuners.Decision {
+			if step > 0 {
+				return []tuners.Decision{{Kind: tuners.Done, Best: -1}}
+			}
+			return ds
+		},
+	})
 	s.Workers, s.Config.Finalists.Snapshots = 2, 4
 	d, err := newDriver(t.Context(), &s)
 	if err != nil {

@@ -89,7 +89,8 @@ func TestDroppedSlotsReachTheTuner(t *testing.T) {
 			t.Errorf("round %d: the tuner is told that %v were dropped, the record says %v", i, dropped, recorded[i])
 		}
 		if want := withErrors(t, fedex.Tuner, s, r, o, dropped); string(want) != string(o.after) {
-			t.Errorf("round %d, of which %v were dropped: the state becomes %s, with errors of 1 in their place %s", i, dropped, o.after, want)
+			t.Errorf("round %d, of which %v were dropped: the state becomes %s, with errors of 1 in their place %s", i, dropped,
+				o.after, want)
 		}
 	}
 	if counts[0] == len(fedex.rounds) || counts[4] == len(fedex.rounds) || len(counts) < 2 || len(fedex.rounds) != 12 {
@@ -100,7 +101,8 @@ func TestDroppedSlotsReachTheTuner(t *testing.T) {
 	}
 	part := wideStudy(t, fedex.Tuner)
 	if got := interrupted(t, part, 5); got.WeightsSHA256 != r.WeightsSHA256 || got.Best.Score != r.Best.Score {
-		t.Errorf("interrupted and resumed it ends at %s with %v, uninterrupted at %s with %v", got.WeightsSHA256, got.Best.Score, r.WeightsSHA256, r.Best.Score)
+		t.Errorf("interrupted and resumed it ends at %s with %v, uninterrupted at %s with %v", got.WeightsSHA256,
+			got.Best.Score, r.WeightsSHA256, r.Best.Score)
 	}
 }
 
@@ -132,7 +134,10 @@ func withErrors(t *testing.T, tuner tuners.Tuner, s Setup, r *result.Result, o t
 	}
 	session, err := tuner.Open(t.Context(), tuners.OpenRequest{
 		Space: space, Options: options, Seed: s.Config.Seed, Trial: 0, Params: r.Trials[0].Params, State: o.before,
-		Budget: tuners.Budget{Rounds: 12, TrialRounds: 12}, Objective: tuners.Objective{Metric: s.Config.Objective, Target: s.Config.Target},
+		Budget: tuners.Budget{Rounds: 12, TrialRounds: 12}, Objective: tuners.Objective{
+			Metric: s.Config.Objective,
+			Target: s.Config.Target,
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,10 @@ func ExampleTune() {
 	if err != nil {
 		panic(err)
 	}
-	r, err := study.Tune(context.Background(), study.Setup{Config: *c, Data: fed, Model: model, Tuner: plugins.Builtin()["random"]})
+	r, err := study.Tune(context.Background(), study.Setup{
+		Config: *c, Data: fed, Model: model,
+		Tuner: plugins.Builtin()["random"],
+	})
 	if err != nil {
 		panic(err)
 	}

@@ -64,7 +64,10 @@ func faultSetup(ctx context.Context, kind string) (Setup, error) {
 	builtin := plugins.Builtin()
 	switch kind {
 	case "small":
-		c.Tuner = config.Tuner{Name: "sha", Parallel: 1, Allow: c.Tuner.Allow, Options: map[string]any{"eta": 2, "eliminations": 2}}
+		c.Tuner = config.Tuner{Name: "sha", Parallel: 1, Allow: c.Tuner.Allow, Options: map[string]any{
+			"eta":          2,
+			"eliminations": 2,
+		}}
 		c.ClientTuner = config.ClientTuner{Name: "fedex", Options: map[string]any{"configs": 3}}
 		c.Budget = config.Budget{Rounds: 60, TrialRounds: 24}
 		s.Tuner, s.ClientTuner, s.SnapshotEvery = builtin["sha"], builtin["fedex"], 3*time.Millisecond

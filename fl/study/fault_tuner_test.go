@@ -73,7 +73,10 @@ func (s *spoiltSession) Suggest(ctx context.Context, n int) ([]tuners.Decision, 
 	}
 	switch s.spoilt.what {
 	case "nan":
-		return []tuners.Decision{{Kind: tuners.Start, Trial: 99, ToRound: 1, Params: tuners.Params{"client.lr": tuners.Num(math.NaN())}}}, nil
+		return []tuners.Decision{{
+			Kind: tuners.Start, Trial: 99, ToRound: 1,
+			Params: tuners.Params{"client.lr": tuners.Num(math.NaN())},
+		}}, nil
 	case "unknown":
 		return []tuners.Decision{{Kind: tuners.Resume, Trial: 1000, ToRound: 1}}, nil
 	case "huge":
@@ -126,7 +129,8 @@ func launchTuner(t *testing.T, name, spoil string, restarts int) *host.Plugin {
 		t.Fatal(err)
 	}
 	p, err := host.Launch(t.Context(), ref, host.Options{
-		Backoff: time.Millisecond, Restarts: restarts, CallTimeout: 2 * time.Second, Logger: slog.New(slog.DiscardHandler), Env: []string{spoilEnv + "=" + spoil},
+		Backoff: time.Millisecond, Restarts: restarts, CallTimeout: 2 * time.Second, Logger: slog.New(slog.DiscardHandler),
+		Env: []string{spoilEnv + "=" + spoil},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -268,7 +272,8 @@ func TestFaultBadTuner(t *testing.T) {
 				got.equal(t, want, c.what)
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `tuner "sha"`) || strings.Contains(err.Error(), "\n") {
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `tuner "sha"`) ||
+				strings.Contains(err.Error(), "\n") {
 				t.Fatalf("%v, want one line with %s", err, c.want)
 			}
 			if c.is != nil && !errors.Is(err, c.is) {
@@ -276,7 +281,8 @@ func TestFaultBadTuner(t *testing.T) {
 			}
 			// The same again, when the study goes on: its trials are known to the
 			// study, but not to the new process.
-			if _, err = tuneWith(t.Context(), dir, launchTuner(t, "sha", c.what+"@2", 2), builtin["fedex"]); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err = tuneWith(t.Context(), dir, launchTuner(t, "sha", c.what+"@2", 2), builtin["fedex"]); err == nil ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Fatalf("when it goes on: %v, want %s", err, c.want)
 			}
 			got, err = tuneWith(t.Context(), dir, builtin["sha"], builtin["fedex"])

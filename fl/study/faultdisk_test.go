@@ -55,7 +55,10 @@ func TestFaultDamagedSnapshots(t *testing.T) {
 			to   func(text []byte) []byte
 		}{
 			{"cut", func(base string) bool { return newest[base] }, func(b []byte) []byte { return b[:random.IntN(len(b))] }},
-			{"flipped", func(base string) bool { return newest[base] }, func(b []byte) []byte { b[random.IntN(len(b))] ^= 16; return b }},
+			{
+				"flipped", func(base string) bool { return newest[base] },
+				func(b []byte) []byte { b[random.IntN(len(b))] ^= 16; return b },
+			},
 			{"all emptied", func(string) bool { return true }, func([]byte) []byte { return nil }},
 		} {
 			dir := copyOf(t, whole)
@@ -98,7 +101,8 @@ func TestFaultSnapshotOfAnotherRound(t *testing.T) {
 	swapped := 0
 	for i, name := range names {
 		trial, _, _ := strings.Cut(name, "-round-")
-		if i == 0 || !strings.HasPrefix(names[i-1], trial+"-") || i+1 < len(names) && strings.HasPrefix(names[i+1], trial+"-") {
+		if i == 0 || !strings.HasPrefix(names[i-1], trial+"-") || i+1 < len(names) && strings.HasPrefix(names[i+1],
+			trial+"-") {
 			continue
 		}
 		text, err := os.ReadFile(names[i-1])
@@ -213,7 +217,10 @@ func TestFaultWrongRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := []string{store.KindStudy, store.KindSession, store.KindSuggest, store.KindReport, store.KindTrial, store.KindPlan, store.KindRound, store.KindRung}
+	all := []string{
+		store.KindStudy, store.KindSession, store.KindSuggest, store.KindReport, store.KindTrial,
+		store.KindPlan, store.KindRound, store.KindRung,
+	}
 	forged := 0
 	err = from.Each(t.Context(), func(r store.Row) error {
 		if r.Kind == store.KindRound && r.Round == 2 {
@@ -225,7 +232,8 @@ func TestFaultWrongRecord(t *testing.T) {
 	if err = errors.Join(err, from.Close(), to.Close()); err != nil || forged < 2 {
 		t.Fatal(err, forged)
 	}
-	if _, _, err := workOn(t.Context(), "small", dir+"-forged", 0); err == nil || !strings.Contains(err.Error(), "round 2: repeated from its recorded plan, it measures") {
+	if _, _, err := workOn(t.Context(), "small", dir+"-forged", 0); err == nil || !strings.Contains(err.Error(),
+		"round 2: repeated from its recorded plan, it measures") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -39,7 +39,8 @@ func TestFaultDiskFull(t *testing.T) {
 			continue
 		}
 		if text := err.Error(); !strings.Contains(text, dir) && !strings.Contains(text, "snapshot") ||
-			!strings.Contains(text, "no space left") && !strings.Contains(text, "disk is full") && !strings.Contains(text, "disk I/O error") {
+			!strings.Contains(text, "no space left") && !strings.Contains(text, "disk is full") &&
+				!strings.Contains(text, "disk I/O error") {
 			t.Errorf("%s: the error is %v", size, err)
 		}
 		if err := unix.Mount("fedfast-test", disk, "tmpfs", unix.MS_REMOUNT, "size=32m"); err != nil {
@@ -66,7 +67,8 @@ func TestFaultReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{dir, filepath.Join(disk, "new")} {
-		if _, _, err := workOn(t.Context(), "small", path, 0); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "read-only file system") {
+		if _, _, err := workOn(t.Context(), "small", path, 0); err == nil || !strings.Contains(err.Error(), path) ||
+			!strings.Contains(err.Error(), "read-only file system") {
 			t.Errorf("%s: got %v", path, err)
 		}
 	}

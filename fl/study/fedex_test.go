@@ -77,12 +77,14 @@ func TestFedExAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if alone.WeightsSHA256 != both.WeightsSHA256 || len(alone.Trials) != 1 || alone.Survivor == nil {
-		t.Errorf("alone FedEx returns %s of %d trials, as its own client tuner %s", alone.WeightsSHA256, len(alone.Trials), both.WeightsSHA256)
+		t.Errorf("alone FedEx returns %s of %d trials, as its own client tuner %s", alone.WeightsSHA256, len(alone.Trials),
+			both.WeightsSHA256)
 	}
 	if _, drawn := alone.Best.Params["fedex.gamma"]; !drawn {
 		t.Errorf("alone FedEx runs a trial with %s", alone.Best.Params)
 	}
-	if _, err := run(func(s *Setup) { s.Config.Tuner.Options = map[string]any{"eps": 2.0} }); err == nil || !strings.HasPrefix(err.Error(), "tuner.options.eps: ") {
+	if _, err := run(func(s *Setup) { s.Config.Tuner.Options = map[string]any{"eps": 2.0} }); err == nil ||
+		!strings.HasPrefix(err.Error(), "tuner.options.eps: ") {
 		t.Errorf("got error %v, want one about tuner.options.eps", err)
 	}
 }

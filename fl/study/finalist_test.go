@@ -94,7 +94,8 @@ func TestFinalists(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: the finalists are %v, want %v", target, got, want)
 		}
-		if r.Best.Number != best.Trial || r.Best.Round != best.Round || r.Best.Score != best.Score || r.Best.CohortScore != best.CohortScore {
+		if r.Best.Number != best.Trial || r.Best.Round != best.Round || r.Best.Score != best.Score ||
+			r.Best.CohortScore != best.CohortScore {
 			t.Errorf("%s: returned %+v, want %+v", target, r.Best, best)
 		}
 		for name, m := range map[string]*result.Chosen{"best": &r.Best, "survivor": r.Survivor, "luckiest": r.Luckiest} {
@@ -114,7 +115,8 @@ func TestFinalists(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.WeightsSHA256 != r.Luckiest.SHA256 || p.SurvivorSHA256 != r.SurvivorSHA256 || p.Best.Score != r.Luckiest.CohortScore || p.Rounds != r.Rounds {
+		if p.WeightsSHA256 != r.Luckiest.SHA256 || p.SurvivorSHA256 != r.SurvivorSHA256 ||
+			p.Best.Score != r.Luckiest.CohortScore || p.Rounds != r.Rounds {
 			t.Errorf("%s: the paper's choice is %+v, the luckiest %+v", target, p.Best, r.Luckiest)
 		}
 	}

@@ -60,22 +60,25 @@ func ended(t *testing.T, r *result.RunResult) string {
 // TestFleetRunsAreRepeatable: the same result for any number of workers, and after a
 // resumption at every few rounds.
 func TestFleetRunsAreRepeatable(t *testing.T) {
-	for name, change := range map[string]func(*config.Config){"buffered": buffered, "deadline": deadline, "states": func(c *config.Config) {
-		buffered(c)
-		setMethod(c, "ditto")
-	}, "window": func(c *config.Config) {
-		c.Time.Mode, c.Time.Window, c.Time.MaxStaleness = fleet.Window, 5, 4
-	}, "partial": func(c *config.Config) {
-		deadline(c)
-		c.Time.Partial, c.Client.Epochs = true, 20
-	}, "oort": func(c *config.Config) {
-		buffered(c)
-		c.Sampling = fleet.Oort
-	}, "power": func(c *config.Config) {
-		deadline(c)
-		setMethod(c, "ditto")
-		c.Sampling = fleet.Power
-	}} {
+	for name, change := range map[string]func(*config.Config){
+		"buffered": buffered, "deadline": deadline,
+		"states": func(c *config.Config) {
+			buffered(c)
+			setMethod(c, "ditto")
+		}, "window": func(c *config.Config) {
+			c.Time.Mode, c.Time.Window, c.Time.MaxStaleness = fleet.Window, 5, 4
+		}, "partial": func(c *config.Config) {
+			deadline(c)
+			c.Time.Partial, c.Client.Epochs = true, 20
+		}, "oort": func(c *config.Config) {
+			buffered(c)
+			c.Sampling = fleet.Oort
+		}, "power": func(c *config.Config) {
+			deadline(c)
+			setMethod(c, "ditto")
+			c.Sampling = fleet.Power
+		},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			run := func(workers int) string {
@@ -85,7 +88,8 @@ func TestFleetRunsAreRepeatable(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if r.Fleet.Lost() == 0 || r.Fleet.Vanished == 0 || r.Fleet.Clock <= 0 || (r.Fleet.Late == 0) == (s.Config.Time.Deadline > 0) || (r.Fleet.Staleness == 0) == s.Config.Time.Asynchronous() {
+				if r.Fleet.Lost() == 0 || r.Fleet.Vanished == 0 || r.Fleet.Clock <= 0 ||
+					(r.Fleet.Late == 0) == (s.Config.Time.Deadline > 0) || (r.Fleet.Staleness == 0) == s.Config.Time.Asynchronous() {
 					t.Errorf("what it takes of the fleet is dull: %+v", r.Fleet)
 				}
 				return ended(t, r)
@@ -141,7 +145,8 @@ func TestFleetRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rounds []result.RoundRow
-	if err := result.Rounds(t.Context(), s.Store, func(row result.RoundRow) error { rounds = append(rounds, row); return nil }); err != nil {
+	if err := result.Rounds(t.Context(), s.Store,
+		func(row result.RoundRow) error { rounds = append(rounds, row); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	before, lost := 0.0, 0
@@ -155,7 +160,8 @@ func TestFleetRecords(t *testing.T) {
 			if j.Fate == "" {
 				updates[j.Client]++
 			}
-			if float64(j.Start) < before || j.End > f.Clock && j.Fate != "vanished" || (j.Fate == "") != (i < row.Clients) || j.End < j.Computed || j.Computed < j.Received || j.Received < j.Start {
+			if float64(j.Start) < before || j.End > f.Clock && j.Fate != "vanished" || (j.Fate == "") != (i < row.Clients) ||
+				j.End < j.Computed || j.Computed < j.Received || j.Received < j.Start {
 				t.Errorf("round %d from %v to %v s has a job %+v", row.Round, before, float64(f.Clock), j)
 			}
 		}
@@ -169,7 +175,8 @@ func TestFleetRecords(t *testing.T) {
 		sum, squares, most = sum+n, squares+n*n, max(most, n)
 	}
 	clients := len(s.Data.Clients)
-	if f := r.Fleet; f.Clients != clients || f.Contributed != len(updates) || f.MostUpdates != int(most) || math.Abs(f.Fairness-sum*sum/float64(clients)/squares) > 1e-12 {
+	if f := r.Fleet; f.Clients != clients || f.Contributed != len(updates) || f.MostUpdates != int(most) ||
+		math.Abs(f.Fairness-sum*sum/float64(clients)/squares) > 1e-12 {
 		t.Errorf("participation: %+v, want %d clients with %v updates", f, len(updates), updates)
 	}
 	if n := len(r.Curve); n != 3 || r.Curve[2].Clock == nil || *r.Curve[2].Clock != before {
@@ -218,7 +225,8 @@ func TestFleetFailsATrial(t *testing.T) {
 		deadline(c)
 		c.Time.Deadline, c.Time.MaxFailed = 1e-6, 2
 	})
-	if _, err := Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "training failed in round 1: ") || !strings.Contains(err.Error(), "too many rounds failed in a row: 3 rounds had fewer updates than the minimum of 2") {
+	if _, err := Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "training failed in round 1: ") ||
+		!strings.Contains(err.Error(), "too many rounds failed in a row: 3 rounds had fewer updates than the minimum of 2") {
 		t.Errorf("got error %v", err)
 	}
 }
@@ -226,9 +234,12 @@ func TestFleetFailsATrial(t *testing.T) {
 // TestFedExOnAFleet: FedEx follows jobs that are late, lost or stale, with the same result
 // for any number of workers, and after a resumption at every few events.
 func TestFedExOnAFleet(t *testing.T) {
-	for name, change := range map[string]func(*config.Config){"buffered": buffered, "deadline": deadline, "async": func(c *config.Config) {
-		c.Time.Mode, c.Time.MaxStaleness, c.Sampling = fleet.Async, 4, fleet.LongestWaiting
-	}} {
+	for name, change := range map[string]func(*config.Config){
+		"buffered": buffered, "deadline": deadline,
+		"async": func(c *config.Config) {
+			c.Time.Mode, c.Time.MaxStaleness, c.Sampling = fleet.Async, 4, fleet.LongestWaiting
+		},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			run := func(workers, after int, st *store.Store) (*result.Result, error) {
@@ -239,7 +250,10 @@ func TestFedExOnAFleet(t *testing.T) {
 				s.Config.ClientTuner.Options = map[string]any{"configs": int64(5)}
 				s.Config.Tuner.Options = map[string]any{"eliminations": int64(1)}
 				s.Config.Budget = config.Budget{Rounds: 22, TrialRounds: 10}
-				s.Config.Space = map[string]any{"client.lr": map[string]any{"log10": []any{-3.0, 0.0}}, "client.epochs": map[string]any{"int": []any{int64(1), int64(4)}}}
+				s.Config.Space = map[string]any{
+					"client.lr":     map[string]any{"log10": []any{-3.0, 0.0}},
+					"client.epochs": map[string]any{"int": []any{int64(1), int64(4)}},
+				}
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()
 				if after > 0 {
@@ -296,7 +310,9 @@ func TestTuneOnAFleet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.WeightsSHA256 != want.WeightsSHA256 || got.Trials[got.Best.Number].Fleet.Clock != want.Trials[want.Best.Number].Fleet.Clock || want.Trials[0].Fleet.Clock == 0 {
+	if got.WeightsSHA256 != want.WeightsSHA256 ||
+		got.Trials[got.Best.Number].Fleet.Clock != want.Trials[want.Best.Number].Fleet.Clock ||
+		want.Trials[0].Fleet.Clock == 0 {
 		t.Errorf("3 workers: %s, 1 worker: %s", got.WeightsSHA256, want.WeightsSHA256)
 	}
 	if _, err := tune(0); err == nil || !strings.Contains(err.Error(), "it needs every client of a round") {

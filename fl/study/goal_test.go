@@ -67,7 +67,8 @@ func TestRunsEndAtTheirGoal(t *testing.T) {
 		t.Fatal(err)
 	}
 	if short.Rounds != point.Round || *short.GlobalTest != point.TestError {
-		t.Errorf("it ends after round %d with error %v, want round %d and %v", short.Rounds, *short.GlobalTest, point.Round, point.TestError)
+		t.Errorf("it ends after round %d with error %v, want round %d and %v", short.Rounds, *short.GlobalTest, point.Round,
+			point.TestError)
 	}
 	s.Config.Eval.Every = 0
 	if _, err := Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "eval.goal: requires eval.every") {
@@ -105,7 +106,8 @@ func TestCurveOnOtherClientsEachTime(t *testing.T) {
 		t.Errorf("of four clients the error is %d times above and %d times below that of all", above, below)
 	}
 	s.Config.Eval.Every = 0
-	if _, err := Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "eval.every_clients: requires eval.every") {
+	if _, err := Run(t.Context(), s); err == nil || !strings.Contains(err.Error(),
+		"eval.every_clients: requires eval.every") {
 		t.Errorf("clients that nobody looks at: %v", err)
 	}
 }

@@ -69,7 +69,10 @@ func TestVotesAreTheClients(t *testing.T) {
 	s, dir := voting(t), filepath.Join(t.TempDir(), "study")
 	r := finish(t, s, dir)
 	asked, told := localCalls(t, dir)
-	e, err := fl.New(fl.Config{Model: s.Model, Data: s.Data, Method: mustMethod(t, "fedavg"), Cohort: 1, Seed: s.Config.Seed})
+	e, err := fl.New(fl.Config{
+		Model: s.Model, Data: s.Data, Method: mustMethod(t, "fedavg"), Cohort: 1,
+		Seed: s.Config.Seed,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +95,10 @@ func TestVotesAreTheClients(t *testing.T) {
 					one.Clients[other].Val = data.View{}
 				}
 			}
-			alone, err := fl.New(fl.Config{Model: s.Model, Data: &one, Method: mustMethod(t, "fedavg"), Cohort: 1, Seed: s.Config.Seed})
+			alone, err := fl.New(fl.Config{
+				Model: s.Model, Data: &one, Method: mustMethod(t, "fedavg"), Cohort: 1,
+				Seed: s.Config.Seed,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +114,8 @@ func TestVotesAreTheClients(t *testing.T) {
 	for client := range scores[0] {
 		order := []int{0, 1, 2, 3, 4, 5, 6}
 		slices.SortStableFunc(order, func(a, b int) int {
-			return cmp.Or(cmp.Compare(scores[a][client].Error, scores[b][client].Error), cmp.Compare(scores[a][client].Loss, scores[b][client].Loss))
+			return cmp.Or(cmp.Compare(scores[a][client].Error, scores[b][client].Error), cmp.Compare(scores[a][client].Loss,
+				scores[b][client].Loss))
 		})
 		counts[order[0]]++
 		counts[order[1]]++
@@ -128,7 +135,10 @@ func TestVotesAreTheClients(t *testing.T) {
 			clients++
 		}
 	}
-	if want := (result.LocalSearch{Points: 7, Clients: clients, Examples: 7 * 2 * train, Votes: 2}); r.LocalSearch == nil || *r.LocalSearch != want {
+	if want := (result.LocalSearch{
+		Points: 7, Clients: clients, Examples: 7 * 2 * train,
+		Votes: 2,
+	}); r.LocalSearch == nil || *r.LocalSearch != want {
 		t.Errorf("the search is told as %+v, want %+v", r.LocalSearch, want)
 	}
 }
@@ -277,7 +287,8 @@ func TestPrivateLocalSearchesAreRefused(t *testing.T) {
 		"dp.search_share = 0: tuner dphype has clients train by themselves": func(s *Setup) { s.Config.DP.SearchShare = 0 },
 		"tuner.options.clients: in a private study all clients take part":   func(s *Setup) { s.Config.Tuner.Options["clients"] = int64(4) },
 		`tuner.options.surface: "max" needs the scores of each client, and a private study tells means over clients alone; use "pooled"`: func(s *Setup) {
-			s.Tuner, s.Config.Tuner.Name, s.Config.Tuner.Options = plugins.Builtin()["flora"], "flora", map[string]any{"surface": "max"}
+			s.Tuner, s.Config.Tuner.Name, s.Config.Tuner.Options = plugins.Builtin()["flora"], "flora",
+				map[string]any{"surface": "max"}
 		},
 		`objective = "loss": it has no bound, so noise cannot make what clients`: func(s *Setup) {
 			s.Tuner, s.Config.Tuner.Name, s.Config.Tuner.Options = plugins.Builtin()["flora"], "flora", nil

@@ -26,13 +26,19 @@ func TestClientsAreLookedUpByAllTheirSamples(t *testing.T) {
 	xTest, yTest := values(test)
 	npztest.Write(t, path, true,
 		npztest.Array{Name: "x", Shape: []int{train, 2}, Values: x}, npztest.Array{Name: "y", Shape: []int{train}, Values: y},
-		npztest.Array{Name: "x_test", Shape: []int{test, 2}, Values: xTest}, npztest.Array{Name: "y_test", Shape: []int{test}, Values: yTest})
+		npztest.Array{Name: "x_test", Shape: []int{test, 2}, Values: xTest}, npztest.Array{
+			Name: "y_test", Shape: []int{test},
+			Values: yTest,
+		})
 	rates := map[int]float64{80: 0.01, 100: 0.02}
 	for _, split := range []string{"90/10/files", "80/10/10"} {
 		s := glyphStudy(t, plugins.Builtin()["fedtune-hrt"])
 		c := &s.Config
 		c.Space, c.Tuner.Name, c.Cohort, c.Sampling = nil, "fedtune-hrt", 6, "without"
-		c.Data = config.Data{Config: data.Config{Name: "npz-vectors", Path: path, Split: split, Partition: "classes", ClientClasses: 5, Clients: 6, Sizes: []int{80, 100}}}
+		c.Data = config.Data{Config: data.Config{
+			Name: "npz-vectors", Path: path, Split: split, Partition: "classes",
+			ClientClasses: 5, Clients: 6, Sizes: []int{80, 100},
+		}}
 		c.Budget, c.Eval.Personalized, c.Select = config.Budget{Rounds: 1, TrialRounds: 1}, false, config.SelectPaper
 		c.Tuner.Options = map[string]any{"table": "0 80 0.01 8 1; 0 100 0.02 8 1; 1 100 0.03 8 1"}
 		var err error

@@ -22,7 +22,11 @@ func wordStudy(t *testing.T, path string, vocab int) Setup {
 	t.Helper()
 	c := config.Default()
 	c.Name, c.Cohort, c.Seed, c.Rounds = "words", 3, 1, 3
-	c.Model.Layers = []models.LayerSpec{{Type: "embedding", Size: 6}, {Type: "lstm", Hidden: 8, Output: "every"}, {Type: "dense"}}
+	c.Model.Layers = []models.LayerSpec{
+		{Type: "embedding", Size: 6},
+		{Type: "lstm", Hidden: 8, Output: "every"},
+		{Type: "dense"},
+	}
 	c.Data.Name, c.Data.Path, c.Data.Split, c.Data.MinSamples, c.Data.Vocab = "stackexchange", path, "50/25/25", 4, vocab
 	c.Client.LR, c.Eval.Every = 0.5, 1
 	fed, model, err := config.Prepare(t.Context(), &c)
@@ -39,7 +43,8 @@ func site(t *testing.T) string {
 	b.WriteString("<posts>\n")
 	for user := 1; user <= 5; user++ {
 		for post := range 8 {
-			text := strings.Repeat("the tea is good ", 1+(user+post)%3) + strings.Repeat("cup ", post%2) + fmt.Sprintf("word%d%d", user, post)
+			text := strings.Repeat("the tea is good ", 1+(user+post)%3) + strings.Repeat("cup ",
+				post%2) + fmt.Sprintf("word%d%d", user, post)
 			fmt.Fprintf(&b, "<row PostTypeId=\"2\" OwnerUserId=\"%d\" Body=%q/>\n", user, text)
 		}
 	}
@@ -54,7 +59,8 @@ func site(t *testing.T) string {
 // TestMaskedErrorsOfARun trains next words and looks at the errors without unknown
 // words and ends of sentences, at the end and on the way, in Go and as JSON.
 func TestMaskedErrorsOfARun(t *testing.T) {
-	real := filepath.Join(cmp.Or(os.Getenv("FEDFAST_DATA"), "../../../shared/data"), "stackexchange", "coffee.stackexchange.com")
+	real := filepath.Join(cmp.Or(os.Getenv("FEDFAST_DATA"), "../../../shared/data"), "stackexchange",
+		"coffee.stackexchange.com")
 	for _, tt := range []struct {
 		name, path string
 		vocab      int
@@ -98,7 +104,8 @@ func TestMaskedErrorsOfARun(t *testing.T) {
 			var back struct {
 				Masked []map[string]any `json:"masked"`
 			}
-			if err != nil || json.Unmarshal(text, &back) != nil || back.Masked[1]["mask"] != "no_oov_or_eos" || back.Masked[1]["global_test_error"] != last["no_oov_or_eos"] {
+			if err != nil || json.Unmarshal(text, &back) != nil || back.Masked[1]["mask"] != "no_oov_or_eos" ||
+				back.Masked[1]["global_test_error"] != last["no_oov_or_eos"] {
 				t.Errorf("as JSON the masks are %v, %v", back.Masked, err)
 			}
 		})
@@ -117,12 +124,17 @@ func TestStackOverflowPreset(t *testing.T) {
 		message := tfftest.Example(tfftest.Feature{Name: "tokens", Text: []byte(strings.Repeat("a b c ", 1+i%4))})
 		rows = append(rows, tfftest.Row{Split: "train", Client: strconv.Itoa(i % 3), Message: message})
 		if i%9 == 0 {
-			rows = append(rows, tfftest.Row{Split: "test", Client: strconv.Itoa(i % 2), Message: message}, tfftest.Row{Split: "heldout", Client: "9", Message: message})
+			rows = append(rows, tfftest.Row{Split: "test", Client: strconv.Itoa(i % 2), Message: message},
+				tfftest.Row{Split: "heldout", Client: "9", Message: message})
 		}
 	}
 	tfftest.Write(t, path, rows)
-	for _, sets := range [][]string{{"data.path=" + path}, {"data.path=" + site(t), "data.name=stackexchange", "data.split=80/10/10", "data.min_samples=4"}} {
-		c, err := config.Load(config.Source{Preset: "stackoverflow-fathom", Sets: append(sets, "rounds=1", "cohort=2", "eval.every=1", "eval.every_clients=1")})
+	for _, sets := range [][]string{{"data.path=" + path}, {
+		"data.path=" + site(t), "data.name=stackexchange",
+		"data.split=80/10/10", "data.min_samples=4",
+	}} {
+		c, err := config.Load(config.Source{Preset: "stackoverflow-fathom", Sets: append(sets, "rounds=1", "cohort=2",
+			"eval.every=1", "eval.every_clients=1")})
 		if err != nil {
 			t.Fatal(err)
 		}

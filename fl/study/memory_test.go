@@ -34,14 +34,18 @@ func TestReturnedModelHasTheMemoryOfItsRound(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			e, err := engine.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{Clients: plan.Clients, Server: &plan.Server, State: tr.State(), Measures: true})
+			e, err := engine.Evaluate(t.Context(), tr.Weights(), fl.EvalConfig{
+				Clients: plan.Clients, Server: &plan.Server,
+				State: tr.State(), Measures: true,
+			})
 			engine.Close()
 			if err != nil {
 				t.Fatal(err)
 			}
 			e.Clients = nil // they have a row of their own
 			if !reflect.DeepEqual(c.Evaluation, e) {
-				t.Errorf("%s, trial %d after round %d: the study tells %+v, the trial run again %+v", method, c.Number, c.Round, *c.Evaluation, *e)
+				t.Errorf("%s, trial %d after round %d: the study tells %+v, the trial run again %+v", method, c.Number, c.Round,
+					*c.Evaluation, *e)
 			}
 		}
 	}

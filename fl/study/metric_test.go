@@ -20,7 +20,8 @@ func TestMetricsFollowTheLoss(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := checkMetric(m, tuners.MetricR2); err == nil || !strings.Contains(err.Error(), "use accuracy, seconds_to_goal, jain, roc_auc, pr_auc, f1, balanced_accuracy, log_loss, error or loss") {
+	if err := checkMetric(m, tuners.MetricR2); err == nil || !strings.Contains(err.Error(),
+		"use accuracy, seconds_to_goal, jain, roc_auc, pr_auc, f1, balanced_accuracy, log_loss, error or loss") {
 		t.Errorf("R2 of a classifier: %v", err)
 	}
 }

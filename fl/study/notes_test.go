@@ -81,7 +81,8 @@ func toldOf(t *testing.T, dir string) (notes []float64, spreads, timed int) {
 			notes = append(notes, e.Plan.Notes["asked"]...)
 		}
 		if m := e.Measured; m != nil && m.TestSpread != nil {
-			if s := m.TestSpread; !(0 <= s.P10 && s.P10 <= s.P50 && s.P50 <= s.P90 && s.P90 <= 1 && s.P10 <= m.TestError && m.TestError <= 1) || e.Round%2 != 0 {
+			if s := m.TestSpread; !(0 <= s.P10 && s.P10 <= s.P50 && s.P50 <= s.P90 && s.P90 <= 1 && s.P10 <= m.TestError &&
+				m.TestError <= 1) || e.Round%2 != 0 {
 				t.Errorf("trial %d, round %d: %+v around %v", e.Trial, e.Round, s, m.TestError)
 			}
 			spreads++

@@ -39,11 +39,15 @@ func recordRounds(b *testing.B) (*replay.Past, func(round int)) {
 	b.Cleanup(func() { _ = s.Close() })
 	h := replay.New(s)
 	var plan tuners.Plan
-	rec := &record.Round{Score: 0.123456789, TrainLoss: 2.3456789, Steps: 400, Examples: 4000, Probes: map[string][]record.Real{}}
+	rec := &record.Round{
+		Score: 0.123456789, TrainLoss: 2.3456789, Steps: 400, Examples: 4000,
+		Probes: map[string][]record.Real{},
+	}
 	for slot := range 20 {
 		rec.Clients = append(rec.Clients, 17*slot)
 		plan.Clients = append(plan.Clients, tuners.Params{
-			"client.lr": tuners.Num(0.0123456789 * float64(slot+1)), "client.momentum": tuners.Num(0.9), "client.batch": tuners.Num(32),
+			"client.lr": tuners.Num(0.0123456789 * float64(slot+1)), "client.momentum": tuners.Num(0.9),
+			"client.batch":  tuners.Num(32),
 			"client.epochs": tuners.Num(3), "client.dropout": tuners.Num(0.25), "client.weight_decay": tuners.Num(1e-4),
 		})
 		for _, probe := range []string{"val_error_before", "val_error_after", "examples_val"} {
@@ -107,7 +111,10 @@ func BenchmarkSnapshot(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	snap := fl.Snapshot{Model: "m", Method: "fedavgm", Weights: make([]float32, 1<<20), Server: [][]float32{make([]float32, 1<<20)}}
+	snap := fl.Snapshot{
+		Model: "m", Method: "fedavgm", Weights: make([]float32, 1<<20),
+		Server: [][]float32{make([]float32, 1<<20)},
+	}
 	b.SetBytes(8 << 20)
 	n := 0
 	for b.Loop() {

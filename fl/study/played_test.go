@@ -63,7 +63,10 @@ func recordOf(t *testing.T, s Setup, r *result.Result) []Recording {
 // TestPlayedIsTheStudy: a study on recorded trainings is the study that trains, to the bit; with
 // personalized models where batches have all samples, so that no drawn order changes errors.
 func TestPlayedIsTheStudy(t *testing.T) {
-	for _, name := range []string{"random", "sha", "asha", "hyperband", "bo", "personalized sha", "personalized asha", "personalized hyperband"} {
+	for _, name := range []string{
+		"random", "sha", "asha", "hyperband", "bo", "personalized sha", "personalized asha",
+		"personalized hyperband",
+	} {
 		for _, score := range []config.Score{{}, {Clients: 2, Uniform: true, Epsilon: 3, Discount: 0.5}} {
 			t.Run(fmt.Sprintf("%s %d", name, score.Clients), func(t *testing.T) {
 				name, personal := strings.CutPrefix(name, "personalized ")
@@ -106,7 +109,8 @@ func TestPlayedIsTheStudy(t *testing.T) {
 					if personal {
 						c.GlobalVal, c.GlobalTest = nil, nil // which such a table has not
 					}
-					if have.Number != c.Number || have.Round != c.Round || have.Score != c.Score || have.SHA256 != c.SHA256 || !reflect.DeepEqual(have.Rates, c.Rates) {
+					if have.Number != c.Number || have.Round != c.Round || have.Score != c.Score || have.SHA256 != c.SHA256 ||
+						!reflect.DeepEqual(have.Rates, c.Rates) {
 						t.Errorf("model %d: %+v, want %+v", i, have, c)
 					}
 				}
@@ -129,8 +133,10 @@ func TestPersonalizedAreEvaluated(t *testing.T) {
 	for _, c := range []*result.Chosen{&want.Best, want.Luckiest} {
 		p := all[c.Number].At(c.Round)
 		haveVal, haveTest := fl.Summarize(p.Val, val, false), fl.Summarize(p.Test, test, false)
-		if p.SHA256 != c.SHA256 || haveVal.Error != *c.PersonalizedVal || haveTest.Error != *c.PersonalizedTest || haveVal.Error == *c.GlobalVal {
-			t.Errorf("trial %d, round %d: recorded %v and %v, evaluated %+v", c.Number, c.Round, haveVal.Error, haveTest.Error, c.Rates)
+		if p.SHA256 != c.SHA256 || haveVal.Error != *c.PersonalizedVal || haveTest.Error != *c.PersonalizedTest ||
+			haveVal.Error == *c.GlobalVal {
+			t.Errorf("trial %d, round %d: recorded %v and %v, evaluated %+v", c.Number, c.Round, haveVal.Error, haveTest.Error,
+				c.Rates)
 		}
 	}
 }

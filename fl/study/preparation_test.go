@@ -28,7 +28,8 @@ func tableStudy(t *testing.T) Setup {
 	s.Config.Client.Batch = 7 // what the study sets is no point of the table
 	s.Config.Budget = config.Budget{Rounds: 3, TrialRounds: 3}
 	s.Config.Tuner.Options = map[string]any{
-		"hi": "0.2, 0.9", "samples": "10, 40", "lr_min": 0.05, "lr_max": 0.5, "lr_step": 0.05, "batches": "4,8", "epochs": "1,2",
+		"hi": "0.2, 0.9", "samples": "10, 40", "lr_min": 0.05, "lr_max": 0.5, "lr_step": 0.05, "batches": "4,8",
+		"epochs":  "1,2",
 		"clients": int64(2), "rounds": int64(2), "init": int64(2), "proposals": int64(2),
 	}
 	fed, model, err := config.Prepare(t.Context(), &s.Config)
@@ -277,7 +278,8 @@ func TestPreparationNeedsProxySamples(t *testing.T) {
 	if s.Data, s.Model, err = config.Prepare(t.Context(), &s.Config); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Tune(t.Context(), s); err == nil || !strings.Contains(err.Error(), "client tuner fedtune-hrt prepares: a proxy federation needs data.proxy samples") {
+	if _, err := Tune(t.Context(), s); err == nil || !strings.Contains(err.Error(),
+		"client tuner fedtune-hrt prepares: a proxy federation needs data.proxy samples") {
 		t.Errorf("got %v", err)
 	}
 }

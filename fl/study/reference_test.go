@@ -34,13 +34,15 @@ func TestReferenceIsATrial(t *testing.T) {
 		t.Fatal(err)
 	}
 	ref := with.Reference
-	if len(with.Trials) != 3 || with.Rounds != without.Rounds || without.Reference != nil || ref.Trial == nil || ref.Trial.Rounds != 5 || ref.Model.Round != 5 {
+	if len(with.Trials) != 3 || with.Rounds != without.Rounds || without.Reference != nil || ref.Trial == nil ||
+		ref.Trial.Rounds != 5 || ref.Model.Round != 5 {
 		t.Fatalf("%d trials of %d rounds, want 3 of %d; reference %+v", len(with.Trials), with.Rounds, without.Rounds, ref)
 	}
 	if x, ok := ref.Model.Params["client.lr"].Float(); !ok || x != 0.05 {
 		t.Errorf("params %v", ref.Model.Params)
 	}
-	if got, want := ref.Trial.Curve, fourth.Trials[3].Curve; len(got) != 5 || len(want) != 3 || !reflect.DeepEqual(got[:3], want) {
+	if got, want := ref.Trial.Curve, fourth.Trials[3].Curve; len(got) != 5 || len(want) != 3 ||
+		!reflect.DeepEqual(got[:3], want) {
 		t.Errorf("curve %v, of a trial %v", got, want)
 	}
 	if ref.Gain == nil || *ref.Gain != *ref.Test-tested(with) || ref.GainHalf == nil || !(*ref.GainHalf >= 0) {

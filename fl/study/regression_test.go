@@ -35,7 +35,10 @@ func regression(scale, signal float64) *data.Federation {
 // regressionStudy returns a study of linear regression.
 func regressionStudy(t *testing.T, fed *data.Federation, lr float64) Setup {
 	t.Helper()
-	c, err := config.Load(config.Source{Sets: []string{"tuner.name=script", "model=logistic", "rounds=12", "cohort=4", "client.batch=10", "client.epochs=12", "target=global", "eval.personalized=false", fmt.Sprintf("client.lr=%g", lr)}})
+	c, err := config.Load(config.Source{Sets: []string{
+		"tuner.name=script", "model=logistic", "rounds=12", "cohort=4",
+		"client.batch=10", "client.epochs=12", "target=global", "eval.personalized=false", fmt.Sprintf("client.lr=%g", lr),
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +79,8 @@ func TestVerdictsOfRegressions(t *testing.T) {
 						t.Errorf("it says %q, want %q", got, begin)
 					}
 				}
-				if tt.begin == nil && len(got) > 0 || !slices.ContainsFunc(tt.begin, func(b string) bool { return strings.HasPrefix(b, "diverged") }) &&
+				if tt.begin == nil && len(got) > 0 || !slices.ContainsFunc(tt.begin,
+					func(b string) bool { return strings.HasPrefix(b, "diverged") }) &&
 					slices.ContainsFunc(got, func(v string) bool { return strings.HasPrefix(v, "diverged") }) {
 					t.Errorf("losses %.4g, RMSE %v: it says %q", r.TrainLoss, *r.GlobalTest, got)
 				}
@@ -126,7 +130,8 @@ func TestOneClientsLabels(t *testing.T) {
 		if r2 := r.Evaluation.GlobalTest.R2; r2 != nil && *r2 > 0 && lr < 0.01 {
 			t.Errorf("a model that learned nothing has R2 %v", *r2)
 		}
-		if v := r.Verdict(); !slices.ContainsFunc(v, func(s string) bool { return strings.HasPrefix(s, "global model: the RMSE is 1e+12 or more") }) {
+		if v := r.Verdict(); !slices.ContainsFunc(v,
+			func(s string) bool { return strings.HasPrefix(s, "global model: the RMSE is 1e+12 or more") }) {
 			t.Errorf("with RMSE %v it says %q", *r.GlobalTest, v)
 		}
 	}
@@ -134,7 +139,10 @@ func TestOneClientsLabels(t *testing.T) {
 
 // TestPrivateTuningOfARegression is refused where noise would decide.
 func TestPrivateTuningOfARegression(t *testing.T) {
-	for scores, want := range map[string]string{"": `objective = "error": the error of a regression has no bound`, "public": ""} {
+	for scores, want := range map[string]string{
+		"":       `objective = "error": the error of a regression has no bound`,
+		"public": "",
+	} {
 		s := regressionStudy(t, regression(1, 10), 0.05)
 		s.Config.DP.Noise, s.Config.DP.Clip, s.Config.DP.Scores, s.Config.Sampling = 1, 1, scores, "poisson"
 		err := checkMetrics(&s)

@@ -78,7 +78,8 @@ func TestResumeTrainsOnlyTheRest(t *testing.T) {
 		st := openStore(t, dir)
 		defer func() { _ = st.Close() }()
 		counted := &counting{}
-		s.method, s.Store, s.Observer, s.SnapshotEvery = counted.method(t), st, &eventLog{stop: stop, after: stopAfter}, time.Nanosecond
+		s.method, s.Store, s.Observer, s.SnapshotEvery = counted.method(t), st, &eventLog{stop: stop, after: stopAfter},
+			time.Nanosecond
 		r, err := Tune(ctx, s)
 		total += counted.tasks.Load()
 		if r != nil {
@@ -103,7 +104,8 @@ func TestResumeTrainsOnlyTheRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if total+int64(evalTasks(again)) != before || again.WeightsSHA256 != r.WeightsSHA256 || glyphStudy(t, nil).Model.SHA256(again.Best.Weights) != r.WeightsSHA256 {
+	if total+int64(evalTasks(again)) != before || again.WeightsSHA256 != r.WeightsSHA256 ||
+		glyphStudy(t, nil).Model.SHA256(again.Best.Weights) != r.WeightsSHA256 {
 		t.Errorf("a finished study trains: %d tasks, then %d", before, total)
 	}
 }
@@ -139,7 +141,8 @@ func TestConfigThatDiffersIsRefused(t *testing.T) {
 	}
 	err := work(func(s *Setup) { s.Config.Cohort, s.Config.Client.LR = 4, 0.25 })
 	var config *config.DiffError
-	if !errors.As(err, &config) || len(config.Diff) != 2 || config.Diff[0] != "client.lr: recorded 0.1, now 0.25" || config.Diff[1] != "cohort: recorded 3, now 4" {
+	if !errors.As(err, &config) || len(config.Diff) != 2 || config.Diff[0] != "client.lr: recorded 0.1, now 0.25" ||
+		config.Diff[1] != "cohort: recorded 3, now 4" {
 		t.Errorf("got %v", err)
 	}
 	if err := work(func(*Setup) {}); err != nil {
@@ -152,7 +155,10 @@ func TestConfigThatDiffersIsRefused(t *testing.T) {
 func TestOtherDataIsRefused(t *testing.T) {
 	for _, tt := range []struct{ name, began, now, want string }{
 		{"same", "a", "a", ""},
-		{"other", "a", "b", "contains a study that started with other data than those at its data.path: then glyphs of 8 clients"},
+		{
+			"other", "a", "b",
+			"contains a study that started with other data than those at its data.path: then glyphs of 8 clients",
+		},
 		{"not recorded", "", "b", ""},
 		{"drawn", "a", "", ""},
 	} {
@@ -239,7 +245,8 @@ func TestPanicFailsItsTrial(t *testing.T) {
 	if r.Survivor == nil || r.Survivor.Number == 1 || r.Trials[r.Survivor.Number].Rounds != 5 {
 		t.Errorf("the survivor is %+v", r.Survivor)
 	}
-	if !strings.Contains(log.String(), "(*counting).method") || !strings.Contains(events.text.String(), `{"event":"fail","trial":1,"round":1,"reason":"round 2: panic`) {
+	if !strings.Contains(log.String(), "(*counting).method") || !strings.Contains(events.text.String(),
+		`{"event":"fail","trial":1,"round":1,"reason":"round 2: panic`) {
 		t.Errorf("log %s, events %s", log.String(), events.text.String())
 	}
 	again, err := work(0)
@@ -260,7 +267,10 @@ func TestPanicFailsItsTrial(t *testing.T) {
 // TestNonfinite trains one trial with a learning rate at which every client
 // diverges, under both policies.
 func TestNonfinite(t *testing.T) {
-	for policy, want := range map[string]string{config.NonfiniteDrop: "", config.NonfiniteFail: "round 1: the results of 3 clients are not finite"} {
+	for policy, want := range map[string]string{
+		config.NonfiniteDrop: "",
+		config.NonfiniteFail: "round 1: the results of 3 clients are not finite",
+	} {
 		s := glyphStudy(t, &script{params: learningRates(1e-3, 1e30), rung: 2, to: 3})
 		s.Config.Nonfinite = policy
 		s.Config.Space = map[string]any{"client.lr": map[string]any{"log10": []any{-4.0, 30.0}}}
@@ -291,7 +301,11 @@ func (f *forker) Open(_ context.Context, r tuners.OpenRequest) (tuners.Session, 
 		return [][]tuners.Decision{
 			{{Kind: tuners.Start, Params: s.params[0], ToRound: 2}},
 			{{Kind: tuners.Fork, Trial: 1, Source: 0, Params: s.params[1], ToRound: 4}, {Kind: tuners.Resume, ToRound: 4}},
-			{{Kind: tuners.Stop}, {Kind: tuners.Fork, Trial: 2, Source: 0, Params: s.params[0], ToRound: 5}, {Kind: tuners.Release}},
+			{
+				{Kind: tuners.Stop},
+				{Kind: tuners.Fork, Trial: 2, Source: 0, Params: s.params[0], ToRound: 5},
+				{Kind: tuners.Release},
+			},
 			{{Kind: tuners.Done, Best: 2}},
 		}[step]
 	}

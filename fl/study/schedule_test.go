@@ -30,7 +30,8 @@ func tuned(t *testing.T, name string) Setup {
 	halves := map[string]any{"eta": int64(2), "eliminations": int64(2)}
 	s.Config.Tuner.Options = map[string]map[string]any{
 		"sha": halves, "asha": halves, "hyperband": {"eta": int64(2), "brackets": int64(2)},
-		"bohb": {"eta": int64(2), "brackets": int64(2)}, "dehb": {"eta": int64(2), "brackets": int64(2)}, "bo": {"init": int64(3)}, "tpe": {"init": int64(3)},
+		"bohb": {"eta": int64(2), "brackets": int64(2)}, "dehb": {"eta": int64(2), "brackets": int64(2)},
+		"bo": {"init": int64(3)}, "tpe": {"init": int64(3)},
 		"fedex": {"configs": int64(3)}, "fedpop": {"interval": int64(2)}, "pbt": {"interval": int64(1)},
 		"fedoras": {"population": int64(4), "generations": int64(2), "tiers": int64(2)},
 	}[name]
@@ -63,7 +64,8 @@ func tuned(t *testing.T, name string) Setup {
 	}
 	if name == "perfedrlnas" { // nor is there anything to pick without a supernet
 		s.Tuner, s.ClientTuner, s.Model = builtin["random"], builtin[name], fltest.SmallSupernet(t, s.Data)
-		s.Config.Method, s.Config.Sampling, s.Config.Tuner.Name, s.Config.ClientTuner.Name = "supernet", "without", "random", name
+		s.Config.Method, s.Config.Sampling, s.Config.Tuner.Name, s.Config.ClientTuner.Name = "supernet", "without", "random",
+			name
 		s.Config.Tuner.Allow = append(s.Config.Tuner.Allow, "client_key")
 	}
 	if name == "fedoras" {
@@ -89,8 +91,10 @@ func TestEveryTunerInParallel(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %d", name, parallel), func(t *testing.T) {
 				want, calls := playWhole(t, name, parallel, 1)
 				if parallel == 1 { // see TestTuneIsTheSameForAnyNumberOfWorkers
-				} else if other, again := playWhole(t, name, parallel, 3); !reflect.DeepEqual(other.result, want.result) || !slices.Equal(again, calls) {
-					t.Errorf("3 workers end with %+v, 1 worker with %+v; calls\n%s\n%s", other.result, want.result, strings.Join(again, "\n"), strings.Join(calls, "\n"))
+				} else if other, again := playWhole(t, name, parallel, 3); !reflect.DeepEqual(other.result, want.result) ||
+					!slices.Equal(again, calls) {
+					t.Errorf("3 workers end with %+v, 1 worker with %+v; calls\n%s\n%s", other.result, want.result,
+						strings.Join(again, "\n"), strings.Join(calls, "\n"))
 				} else if !reflect.DeepEqual(other.events, want.events) {
 					t.Error("1 and 3 workers tell other events")
 				}
@@ -217,7 +221,8 @@ func TestARecordThatWasAskedInAnotherOrder(t *testing.T) {
 			}
 		}
 		return to.Append(r.Kind, r.Trial, r.Round, r.Data)
-	}, store.KindStudy, store.KindSession, store.KindSuggest, store.KindReport, store.KindTrial, store.KindRound, store.KindRung)
+	}, store.KindStudy, store.KindSession, store.KindSuggest, store.KindReport, store.KindTrial, store.KindRound,
+		store.KindRung)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +231,8 @@ func TestARecordThatWasAskedInAnotherOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = part(t, "asha", 3, old, -1)
-	if err == nil || !strings.Contains(err.Error(), "is a report in the record and a suggest now: the record was written by a version of fedfast with another order of calls; finish the study with that version") ||
+	if err == nil || !strings.Contains(err.Error(),
+		"is a report in the record and a suggest now: the record was written by a version of fedfast with another order of calls; finish the study with that version") ||
 		strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v", err)
 	}

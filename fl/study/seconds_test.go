@@ -26,7 +26,10 @@ var rates = map[string]any{"client.lr": map[string]any{"log10": []any{-3.0, 0.0}
 // ends at its first round at or after the second of its rung, with the same bits for any
 // number of workers and of trials at a time.
 func TestTunersSpendSeconds(t *testing.T) {
-	for name, seconds := range map[string]int{"sha": 170, "asha": 400, "hyperband": 400, "bohb": 400, "dehb": 400, "random": 160, "grid": 160, "bo": 160, "tpe": 160, "pbt": 160} {
+	for name, seconds := range map[string]int{
+		"sha": 170, "asha": 400, "hyperband": 400, "bohb": 400, "dehb": 400,
+		"random": 160, "grid": 160, "bo": 160, "tpe": 160, "pbt": 160,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tune := func(workers int) *result.Result {

@@ -20,7 +20,10 @@ func sharing(t *testing.T, target string) (Setup, *counting) {
 	t.Helper()
 	s := glyphStudy(t, sha.Tuner)
 	s.Config.Space["server.lr"] = map[string]any{"log10": []any{-1.0, 1.0}}
-	s.Config.Tuner = config.Tuner{Name: "sha", Parallel: 1, Allow: s.Config.Tuner.Allow, Options: map[string]any{"eta": 3, "eliminations": 2}}
+	s.Config.Tuner = config.Tuner{Name: "sha", Parallel: 1, Allow: s.Config.Tuner.Allow, Options: map[string]any{
+		"eta":          3,
+		"eliminations": 2,
+	}}
 	s.Config.ClientTuner = config.ClientTuner{Name: "fedex", Options: map[string]any{"configs": 4}}
 	s.Config.Budget = config.Budget{Rounds: 60, TrialRounds: 12}
 	s.Config.Target, s.Config.Score.Both, s.Config.Select = target, true, config.SelectPaper

@@ -95,7 +95,8 @@ func TestSharedRoundsAreTheSame(t *testing.T) {
 				if got != want {
 					t.Errorf("seed %d: shared\n%s\nhere\n%s", seed, got, want)
 				}
-				if stateful := name == "client states"; len(c.places) != 0 || (c.exams == 0) != stateful || (c.parts == 0) != stateful {
+				if stateful := name == "client states"; len(c.places) != 0 || (c.exams == 0) != stateful ||
+					(c.parts == 0) != stateful {
 					t.Errorf("%d parts, %d exams, %d places were not given back", c.parts, c.exams, len(c.places))
 				}
 			}

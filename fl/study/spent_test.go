@@ -23,7 +23,10 @@ func TestTunersSpendUpdates(t *testing.T) {
 		"odd rungs": {"hyperband", config.Budget{Updates: 230, TrialUpdates: 40}, 3, buffered},
 		"a step":    {"asha", config.Budget{Updates: 120, TrialUpdates: 30}, 0, deadline},
 		"copies":    {"pbt", config.Budget{Updates: 160, TrialUpdates: 40}, 3, buffered},
-		"no fleet":  {"sha", config.Budget{Updates: 170, TrialUpdates: 40}, 4, func(c *config.Config) { c.Fleet, c.Cohort = config.Default().Fleet, 4 }},
+		"no fleet": {"sha", config.Budget{Updates: 170, TrialUpdates: 40}, 4, func(c *config.Config) {
+			c.Fleet,
+				c.Cohort = config.Default().Fleet, 4
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -53,7 +56,8 @@ func TestTunersSpendUpdates(t *testing.T) {
 			for _, a := range r.Trials {
 				last := 0
 				for _, rung := range a.Rungs {
-					if rung.Update <= last || rung.Update > c.budget.TrialUpdates || c.each > 0 && a.Source == nil && rung.Round != (rung.Update+c.each-1)/c.each {
+					if rung.Update <= last || rung.Update > c.budget.TrialUpdates || c.each > 0 && a.Source == nil &&
+						rung.Round != (rung.Update+c.each-1)/c.each {
 						t.Errorf("trial %d: round %d for rung %d behind %d", a.Number, rung.Round, rung.Update, last)
 					}
 					last = rung.Update
@@ -62,7 +66,8 @@ func TestTunersSpendUpdates(t *testing.T) {
 					spent -= a.Rungs[0].Update - 10
 				}
 			}
-			if c.tuner != "pbt" && spent != r.Updates || r.Updates > c.budget.Updates || r.Updates < c.budget.Updates/2 || r.SimulatedSeconds != 0 {
+			if c.tuner != "pbt" && spent != r.Updates || r.Updates > c.budget.Updates || r.Updates < c.budget.Updates/2 ||
+				r.SimulatedSeconds != 0 {
 				t.Errorf("spent %d of %d updates, the result has %d", spent, c.budget.Updates, r.Updates)
 			}
 			want := sameResult(t, r)
@@ -86,10 +91,19 @@ func TestTunersSpendUpdates(t *testing.T) {
 func TestUpdatesAreRefused(t *testing.T) {
 	t.Parallel()
 	for want, b := range map[string]config.Budget{
-		"budget.trial_updates: required by budget.updates":                                                    {Updates: 100},
-		"budget.trial_updates: not used without budget.updates":                                               {Rounds: 20, TrialRounds: 10, TrialUpdates: 10},
-		"budget.updates: a study counts either these or":                                                      {Updates: 100, TrialUpdates: 10, Seconds: 100, TrialSeconds: 10},
-		"budget.updates: successive halving needs budget.updates (30) greater than budget.trial_updates (30)": {Updates: 30, TrialUpdates: 30},
+		"budget.trial_updates: required by budget.updates": {Updates: 100},
+		"budget.trial_updates: not used without budget.updates": {
+			Rounds:      20,
+			TrialRounds: 10, TrialUpdates: 10,
+		},
+		"budget.updates: a study counts either these or": {
+			Updates:      100,
+			TrialUpdates: 10, Seconds: 100, TrialSeconds: 10,
+		},
+		"budget.updates: successive halving needs budget.updates (30) greater than budget.trial_updates (30)": {
+			Updates:      30,
+			TrialUpdates: 30,
+		},
 	} {
 		s := timeStudy(t, "sha", rates, func(*config.Config) {})
 		s.Config.Budget = b

@@ -26,7 +26,10 @@ func ownExamples(t *testing.T, labelled bool, form ...int) string {
 	for i := range x {
 		x[i] = uint8(i % 7)
 	}
-	arrays := []npztest.Array{{Name: "x", Shape: append([]int{n}, form...), Values: x}, {Name: "client", Shape: []int{n}, Values: client}}
+	arrays := []npztest.Array{{Name: "x", Shape: append([]int{n}, form...), Values: x}, {
+		Name: "client", Shape: []int{n},
+		Values: client,
+	}}
 	if labelled {
 		arrays = append(arrays, npztest.Array{Name: "y", Shape: []int{n}, Values: y})
 	}
@@ -55,7 +58,10 @@ func TestOwnExamplesGetAModelThatFits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := ownExamples(t, tt.labelled, tt.form...)
 			load := func(more ...string) *config.Config {
-				c, err := config.Load(config.Source{Preset: "fashion-fedex", Sets: append([]string{"data.name=" + tt.set, "data.path=" + path, "rounds=1", "cohort=2"}, more...)})
+				c, err := config.Load(config.Source{
+					Preset: "fashion-fedex",
+					Sets:   append([]string{"data.name=" + tt.set, "data.path=" + path, "rounds=1", "cohort=2"}, more...),
+				})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -72,7 +78,8 @@ func TestOwnExamplesGetAModelThatFits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if noted := strings.Contains(strings.Join(fed.Notes, "\n"), "the model of preset fashion-fedex does not accept "); noted != tt.stands {
+			if noted := strings.Contains(strings.Join(fed.Notes, "\n"),
+				"the model of preset fashion-fedex does not accept "); noted != tt.stands {
 				t.Errorf("notes %q", fed.Notes)
 			}
 			if _, err := Run(t.Context(), Setup{Config: *c, Data: fed, Model: model, Workers: 1, Store: st}); err != nil {
@@ -118,7 +125,8 @@ func TestPaddingIsTold(t *testing.T) {
 		x[i*steps+i%3] = uint8(1 + i%2) // tells the class
 	}
 	path := filepath.Join(t.TempDir(), "own.npz")
-	npztest.Write(t, path, true, npztest.Array{Name: "x", Shape: []int{n, steps}, Values: x}, npztest.Array{Name: "y", Shape: []int{n}, Values: y}, npztest.Array{Name: "client", Shape: []int{n}, Values: client})
+	npztest.Write(t, path, true, npztest.Array{Name: "x", Shape: []int{n, steps}, Values: x},
+		npztest.Array{Name: "y", Shape: []int{n}, Values: y}, npztest.Array{Name: "client", Shape: []int{n}, Values: client})
 	const rest = "rounds = 30\ncohort = 3\nclient.lr = 0.01\nclient.optimizer = \"adam\"\nclient.epochs = 3\ndata.name = \"npz-tokens\"\nmodel.layers = [{type = \"embedding\", size = 8}, "
 	for layers, told := range map[string]string{
 		`{type = "lstm", hidden = 8}`: `layer 2 (lstm) takes these steps for text; follow output = "every" by a layer of type steps`,
@@ -136,11 +144,15 @@ func TestPaddingIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		const begin = "end with id 0, which pads, and "
-		if got := strings.Join(fed.Notes, "\n"); !strings.Contains(got, told) || (told == "") == strings.Contains(got, begin) {
+		if got := strings.Join(fed.Notes, "\n"); !strings.Contains(got, told) || (told == "") == strings.Contains(got,
+			begin) {
 			t.Errorf("%s: %q", layers, fed.Notes)
 		}
 	}
-	c, err := config.Load(config.Source{Preset: "fashion-fedex", Sets: []string{"data.name=npz-tokens", "data.path=" + path, "rounds=30", "cohort=3", "client.lr=0.01", "client.optimizer=adam", "client.epochs=3"}})
+	c, err := config.Load(config.Source{Preset: "fashion-fedex", Sets: []string{
+		"data.name=npz-tokens",
+		"data.path=" + path, "rounds=30", "cohort=3", "client.lr=0.01", "client.optimizer=adam", "client.epochs=3",
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

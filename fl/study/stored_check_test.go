@@ -30,11 +30,21 @@ func TestImpossibleRecordsAreRefused(t *testing.T) {
 		rows []row
 		want string
 	}{
-		"unknown command":   {[]row{begin("dance")}, `its command is "dance", must be tune or run`},
-		"no command":        {[]row{begin("")}, `its command is "", must be tune or run`},
-		"a run's result":    {[]row{begin("tune"), {store.KindResult, -1, 3, `{"run":{"rounds":3}}`}}, "the result of another command than tune"},
-		"a study's result":  {[]row{begin("run"), {store.KindResult, -1, 3, `{"tune":{"best":{"number":0}}}`}}, "the result of another command than run"},
-		"empty comparison":  {[]row{begin("tune"), {store.KindResult, -1, 3, `{"tune":{"best":{"number":0}}}`}, {store.KindBaseline, -1, 3, `{"rounds":3}`}}, "a comparison with no configurations"},
+		"unknown command": {[]row{begin("dance")}, `its command is "dance", must be tune or run`},
+		"no command":      {[]row{begin("")}, `its command is "", must be tune or run`},
+		"a run's result": {
+			[]row{begin("tune"), {store.KindResult, -1, 3, `{"run":{"rounds":3}}`}},
+			"the result of another command than tune",
+		},
+		"a study's result": {
+			[]row{begin("run"), {store.KindResult, -1, 3, `{"tune":{"best":{"number":0}}}`}},
+			"the result of another command than run",
+		},
+		"empty comparison": {[]row{
+			begin("tune"),
+			{store.KindResult, -1, 3, `{"tune":{"best":{"number":0}}}`},
+			{store.KindBaseline, -1, 3, `{"rounds":3}`},
+		}, "a comparison with no configurations"},
 		"rungs of no study": {[]row{{store.KindRung, 0, 3, `{"score":1}`}}, "does not begin with a study"},
 		"round 0":           {[]row{begin("tune"), {store.KindRound, 0, 0, `{"score":1}`}}, "is of round 0 of trial 0"},
 		"trial -2":          {[]row{begin("tune"), {store.KindRound, -2, 1, `{"score":1}`}}, "is of round 1 of trial -2"},
@@ -76,7 +86,8 @@ func opened(t *testing.T, c *config.Config, dir string) error {
 	if _, err := result.Read(t.Context(), v); err != nil {
 		return err
 	}
-	if err := v.Each(t.Context(), func(r store.Row) error { _, err := result.ReadEntry(r); return err }, store.KindRound); err != nil {
+	if err := v.Each(t.Context(), func(r store.Row) error { _, err := result.ReadEntry(r); return err },
+		store.KindRound); err != nil {
 		return err
 	}
 	return (&driver{setup: &Setup{Config: *c}}).read(t.Context(), dir, &record.Priors{})

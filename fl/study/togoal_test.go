@@ -47,7 +47,8 @@ func TestTimeToAGoal(t *testing.T) {
 					t.Errorf("trial %d reached its goal at %v, the result says %v", i, hit, a.SecondsToGoal)
 				case hit != nil:
 					if hits++; a.Score != *hit.Clock || *a.SecondsToGoal != a.Score || a.Rounds != hit.Round {
-						t.Errorf("trial %d: score %v after %d rounds, it was there at %v s, in round %d", i, a.Score, a.Rounds, *hit.Clock, hit.Round)
+						t.Errorf("trial %d: score %v after %d rounds, it was there at %v s, in round %d", i, a.Score, a.Rounds,
+							*hit.Clock, hit.Round)
 					}
 				case !(a.Score > 40 && a.Score <= 80):
 					t.Errorf("trial %d: score %v", i, a.Score)
@@ -57,7 +58,8 @@ func TestTimeToAGoal(t *testing.T) {
 				}
 			}
 			if hits == 0 || hits == len(r.Trials) || r.Best.Number != best || r.Best.Score != r.Trials[best].Score {
-				t.Errorf("%d of %d trials reached the goal; the best is %d with %v, want %d", hits, len(r.Trials), r.Best.Number, r.Best.Score, best)
+				t.Errorf("%d of %d trials reached the goal; the best is %d with %v, want %d", hits, len(r.Trials), r.Best.Number,
+					r.Best.Score, best)
 			}
 			if got, want := sameResult(t, tune(3)), sameResult(t, r); got != want {
 				t.Errorf("3 workers: %s, want %s", got, want)
@@ -80,8 +82,14 @@ func TestTimeToAGoalIsChecked(t *testing.T) {
 			t.Errorf("got %v, want %s", c.Check(), want)
 		}
 	}
-	scale := result.ScaleOf(&config.Config{Objective: "seconds_to_goal", Target: "global", Budget: config.Budget{TrialSeconds: 40}}, "")
-	for score, want := range map[float64]string{12.5: "12.5 s", 40: "40 s", 58: "missed (45.00 % error)", math.NaN(): "-"} {
+	scale := result.ScaleOf(&config.Config{
+		Objective: "seconds_to_goal", Target: "global",
+		Budget: config.Budget{TrialSeconds: 40},
+	}, "")
+	for score, want := range map[float64]string{
+		12.5: "12.5 s", 40: "40 s", 58: "missed (45.00 % error)",
+		math.NaN(): "-",
+	} {
 		if got := scale.Text(score); got != want {
 			t.Errorf("%v is written %s, want %s", score, got, want)
 		}

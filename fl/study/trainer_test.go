@@ -97,7 +97,9 @@ type member struct {
 	crew *crew
 }
 
-func (m *member) Round(ctx context.Context, rounds int, plan fl.Plan, observed []string, check func([]byte) error) ([]byte, error) {
+func (m *member) Round(ctx context.Context, rounds int, plan fl.Plan, observed []string,
+	check func([]byte) error,
+) ([]byte, error) {
 	if rounds != m.Rounds() {
 		panic("asked for another round")
 	}
@@ -111,7 +113,9 @@ func (m *member) Round(ctx context.Context, rounds int, plan fl.Plan, observed [
 	return record, err
 }
 
-func (m *member) Fetch(_ context.Context, kept, state bool, check func(model, trial *fl.Snapshot) error) (model, trial *fl.Snapshot, err error) {
+func (m *member) Fetch(_ context.Context, kept, state bool, check func(model, trial *fl.Snapshot) error) (model,
+	trial *fl.Snapshot, err error,
+) {
 	if m.crew.loses() {
 		return nil, nil, ErrLost
 	}

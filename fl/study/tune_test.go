@@ -32,7 +32,8 @@ func (s *script) Describe(context.Context) (tuners.Description, error) {
 
 func (s *script) Validate(_ context.Context, r tuners.ValidateRequest) ([]tuners.Problem, error) {
 	if r.Budget.TrialRounds < s.to {
-		return []tuners.Problem{{Key: "budget.trial_rounds", Message: fmt.Sprintf("is %d: must be %d or more", r.Budget.TrialRounds, s.to)}}, nil
+		return []tuners.Problem{{Key: "budget.trial_rounds", Message: fmt.Sprintf("is %d: must be %d or more",
+			r.Budget.TrialRounds, s.to)}}, nil
 	}
 	return nil, nil
 }
@@ -103,7 +104,10 @@ type slotTuner struct{}
 func (s *slotTuner) Describe(context.Context) (tuners.Description, error) {
 	return tuners.Description{
 		Name: "slots", Rounds: true, Controls: []string{"client.lr"},
-		Adds: []tuners.Dim{{Name: "slots.spread", Kind: tuners.Uniform, Lo: 0, Hi: 1}}, Probes: []string{"val_error_after", "examples_val"},
+		Adds: []tuners.Dim{{Name: "slots.spread", Kind: tuners.Uniform, Lo: 0, Hi: 1}}, Probes: []string{
+			"val_error_after",
+			"examples_val",
+		},
 	}, nil
 }
 
@@ -133,7 +137,8 @@ func (s *slotSession) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners
 	}
 	var p tuners.Plan
 	for i := range r.Slots {
-		p.Clients = append(p.Clients, tuners.Params{"client.lr": tuners.Num(s.params.Float("client.lr", 0) * (1 + 0.1*float64(i)))})
+		p.Clients = append(p.Clients, tuners.Params{"client.lr": tuners.Num(s.params.Float("client.lr",
+			0) * (1 + 0.1*float64(i)))})
 	}
 	return p, nil
 }
@@ -243,7 +248,8 @@ func TestTuneReturnsTheBestRoundAndTheSurvivor(t *testing.T) {
 		}
 	}
 	if r.Best.Score != *best.Score || r.Best.Number != best.Trial || r.Best.Round != best.Round {
-		t.Errorf("returned trial %d at round %d with %v; the events say %d, %d, %v", r.Best.Number, r.Best.Round, r.Best.Score, best.Trial, best.Round, *best.Score)
+		t.Errorf("returned trial %d at round %d with %v; the events say %d, %d, %v", r.Best.Number, r.Best.Round,
+			r.Best.Score, best.Trial, best.Round, *best.Score)
 	}
 	if r.Finalists != nil || r.Luckiest != nil || r.Best.CohortScore != r.Best.Score {
 		t.Errorf("finalists %v, luckiest %v, scores %v and %v", r.Finalists, r.Luckiest, r.Best.Score, r.Best.CohortScore)
@@ -261,7 +267,10 @@ func TestTuneReturnsTheBestRoundAndTheSurvivor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{`"best"`, `"trials"`, `"global_test_error"`, `"personalized_val_error"`, `"survivor_sha256"`, `"seconds"`} {
+	for _, key := range []string{
+		`"best"`, `"trials"`, `"global_test_error"`, `"personalized_val_error"`,
+		`"survivor_sha256"`, `"seconds"`,
+	} {
 		if !strings.Contains(string(text), key) {
 			t.Errorf("the JSON lacks %s", key)
 		}
@@ -273,16 +282,27 @@ func TestTuneRefusesImpossibleDecisions(t *testing.T) {
 		want   string
 		mangle func(step int, ds []tuners.Decision) []tuners.Decision
 	}{
-		{"new trial has number 7, want 0", func(_ int, ds []tuners.Decision) []tuners.Decision { ds[0].Trial = 7; return ds }},
-		{"to round 6: want a round in [1, 5] (budget.trial_rounds)", func(_ int, ds []tuners.Decision) []tuners.Decision { ds[0].ToRound = 6; return ds }},
-		{"to round 0: want", func(_ int, ds []tuners.Decision) []tuners.Decision { ds[0].ToRound = 0; return ds }},
-		{"trial 6 to round 5: the study would run 35 rounds, more than budget.rounds = 30", func(int, []tuners.Decision) []tuners.Decision {
-			many := make([]tuners.Decision, 7)
-			for i := range many {
-				many[i] = tuners.Decision{Kind: tuners.Start, Trial: i, Params: learningRates(0.1)[0], ToRound: 5}
-			}
-			return many
+		{"new trial has number 7, want 0", func(_ int,
+			ds []tuners.Decision,
+		) []tuners.Decision {
+			ds[0].Trial = 7
+			return ds
 		}},
+		{
+			"to round 6: want a round in [1, 5] (budget.trial_rounds)",
+			func(_ int, ds []tuners.Decision) []tuners.Decision { ds[0].ToRound = 6; return ds },
+		},
+		{"to round 0: want", func(_ int, ds []tuners.Decision) []tuners.Decision { ds[0].ToRound = 0; return ds }},
+		{
+			"trial 6 to round 5: the study would run 35 rounds, more than budget.rounds = 30",
+			func(int, []tuners.Decision) []tuners.Decision {
+				many := make([]tuners.Decision, 7)
+				for i := range many {
+					many[i] = tuners.Decision{Kind: tuners.Start, Trial: i, Params: learningRates(0.1)[0], ToRound: 5}
+				}
+				return many
+			},
+		},
 		{"answer with 10001 decisions: at most 10000", func(_ int, ds []tuners.Decision) []tuners.Decision {
 			return make([]tuners.Decision, 10_001)
 		}},
@@ -294,23 +314,36 @@ func TestTuneRefusesImpossibleDecisions(t *testing.T) {
 			ds[0].Params = tuners.Params{"client.lrr": tuners.Num(1)}
 			return ds
 		}},
-		{"starts a trial, no trial is running, and the study is not done", func(int, []tuners.Decision) []tuners.Decision { return []tuners.Decision{{Kind: tuners.Wait}} }},
-		{"trial 0 is not paused (running: false, stopped or failed: true, released: false)", func(step int, ds []tuners.Decision) []tuners.Decision {
-			if step == 1 {
-				return []tuners.Decision{{Kind: tuners.Stop, Trial: 0}, {Kind: tuners.Resume, Trial: 0, ToRound: 5}}
-			}
-			return ds
-		}},
-		{"trial 0 is running to round 1; it can be stopped when it has reported", func(_ int, ds []tuners.Decision) []tuners.Decision {
-			return append(ds, tuners.Decision{Kind: tuners.Stop, Trial: 0})
-		}},
-		{"trial 0 is not paused (running: true, stopped or failed: false, released: false)", func(_ int, ds []tuners.Decision) []tuners.Decision {
-			return append(ds, tuners.Decision{Kind: tuners.Resume, Trial: 0, ToRound: 2})
-		}},
+		{
+			"starts a trial, no trial is running, and the study is not done",
+			func(int, []tuners.Decision) []tuners.Decision { return []tuners.Decision{{Kind: tuners.Wait}} },
+		},
+		{
+			"trial 0 is not paused (running: false, stopped or failed: true, released: false)",
+			func(step int, ds []tuners.Decision) []tuners.Decision {
+				if step == 1 {
+					return []tuners.Decision{{Kind: tuners.Stop, Trial: 0}, {Kind: tuners.Resume, Trial: 0, ToRound: 5}}
+				}
+				return ds
+			},
+		},
+		{
+			"trial 0 is running to round 1; it can be stopped when it has reported",
+			func(_ int, ds []tuners.Decision) []tuners.Decision {
+				return append(ds, tuners.Decision{Kind: tuners.Stop, Trial: 0})
+			},
+		},
+		{
+			"trial 0 is not paused (running: true, stopped or failed: false, released: false)",
+			func(_ int, ds []tuners.Decision) []tuners.Decision {
+				return append(ds, tuners.Decision{Kind: tuners.Resume, Trial: 0, ToRound: 2})
+			},
+		},
 	}
 	for _, tt := range tests {
 		s := glyphStudy(t, &script{params: learningRates(0.1), rung: 1, to: 2, mangle: tt.mangle})
-		if _, err := Tune(t.Context(), s); err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), `tuner "script": bad answer to Suggest: `) {
+		if _, err := Tune(t.Context(), s); err == nil || !strings.Contains(err.Error(), tt.want) ||
+			!strings.HasPrefix(err.Error(), `tuner "script": bad answer to Suggest: `) {
 			t.Errorf("got error %v, want one from the tuner with %q", err, tt.want)
 		}
 	}
@@ -337,9 +370,12 @@ func (s *wrongSession) PlanRound(context.Context, tuners.PlanRequest) (tuners.Pl
 
 func TestTuneRefusesImpossiblePlans(t *testing.T) {
 	for want, plan := range map[string]tuners.Plan{
-		"params for 2 slots, want 1 for all or 3":                        {Clients: learningRates(0.1, 0.2)},
-		"slot 0: client.lr = 5 is outside [0.0001, 1]":                   {Clients: learningRates(5)},
-		"server: server.lr is not one of the params that it controls":    {Server: tuners.Params{"server.lr": tuners.Num(1)}, Clients: learningRates(0.1)},
+		"params for 2 slots, want 1 for all or 3":      {Clients: learningRates(0.1, 0.2)},
+		"slot 0: client.lr = 5 is outside [0.0001, 1]": {Clients: learningRates(5)},
+		"server: server.lr is not one of the params that it controls": {
+			Server:  tuners.Params{"server.lr": tuners.Num(1)},
+			Clients: learningRates(0.1),
+		},
 		"plan with a table, but its description does not declare tables": {Table: []tuners.Cell{{Params: learningRates(0.1)[0]}}},
 	} {
 		s := glyphStudy(t, &script{params: learningRates(0.1), rung: 1, to: 2})
@@ -395,19 +431,23 @@ func TestRunAndBaseline(t *testing.T) {
 	if sums[0] != sums[1] {
 		t.Errorf("1 worker gives %s, 3 workers %s", sums[0], sums[1])
 	}
-	s.Tuner = &script{params: learningRates(1e-4, 0.3, 1e-3), rung: 2, to: 3, mangle: func(step int, ds []tuners.Decision) []tuners.Decision {
-		if step == 1 {
-			return []tuners.Decision{{Kind: tuners.Done, Best: 0}}
-		}
-		return ds
-	}}
+	s.Tuner = &script{
+		params: learningRates(1e-4, 0.3, 1e-3), rung: 2, to: 3,
+		mangle: func(step int, ds []tuners.Decision) []tuners.Decision {
+			if step == 1 {
+				return []tuners.Decision{{Kind: tuners.Done, Best: 0}}
+			}
+			return ds
+		},
+	}
 	s.Config.Target = tuners.TargetPersonalized
 	b, err := Baseline(t.Context(), s, &result.Result{}, 3, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	best := b.Trials[b.Best]
-	if len(b.Trials) != 3 || b.MedianTest != median3(b.Trials) || b.Target != tuners.TargetPersonalized || b.BestTest != best.TestError || b.Spent() != 9 {
+	if len(b.Trials) != 3 || b.MedianTest != median3(b.Trials) || b.Target != tuners.TargetPersonalized ||
+		b.BestTest != best.TestError || b.Spent() != 9 {
 		t.Errorf("baseline %+v", b)
 	}
 	for _, x := range b.Trials {
@@ -416,7 +456,8 @@ func TestRunAndBaseline(t *testing.T) {
 		}
 	}
 	s.Config.Target = tuners.TargetGlobal
-	if global, err := Baseline(t.Context(), s, &result.Result{}, 3, 3); err != nil || global.Target != tuners.TargetGlobal || global.BestTest == b.BestTest {
+	if global, err := Baseline(t.Context(), s, &result.Result{}, 3, 3); err != nil ||
+		global.Target != tuners.TargetGlobal || global.BestTest == b.BestTest {
 		t.Errorf("of the global model %+v, of personalized ones %+v; %v", global, b, err)
 	}
 }

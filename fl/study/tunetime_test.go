@@ -45,32 +45,55 @@ func TestTunesTheServersTimes(t *testing.T) {
 		space  map[string]any
 		check  func(t *testing.T, a result.TrialResult, params map[string]float64)
 	}{
-		"buffered": {buffered, map[string]any{"time.buffer": choice(1.0, 5.0), "time.concurrency": choice(2.0, 9.0), "time.exponent": choice(0.0, 2.0)}, func(t *testing.T, a result.TrialResult, p map[string]float64) {
+		"buffered": {buffered, map[string]any{
+			"time.buffer": choice(1.0, 5.0), "time.concurrency": choice(2.0, 9.0),
+			"time.exponent": choice(0.0, 2.0),
+		}, func(t *testing.T, a result.TrialResult, p map[string]float64) {
 			if got := a.Fleet.Updates; got != a.Rounds*int(p["time.buffer"]) {
 				t.Errorf("%d updates in %d rounds with %v", got, a.Rounds, a.Params)
 			}
 		}},
-		"sync": {func(c *config.Config) { c.Time.MinUpdates = 1 }, map[string]any{"time.overselect": choice(1.0, 2.0), "time.deadline": choice(0.0, 5.0)}, func(t *testing.T, a result.TrialResult, p map[string]float64) {
+		"sync": {func(c *config.Config) { c.Time.MinUpdates = 1 }, map[string]any{
+			"time.overselect": choice(1.0, 2.0),
+			"time.deadline":   choice(0.0, 5.0),
+		}, func(t *testing.T, a result.TrialResult, p map[string]float64) {
 			if late := a.Fleet.Late > 0; late != (p["time.overselect"] > 1 || p["time.deadline"] > 0) {
 				t.Errorf("%d late updates with %v", a.Fleet.Late, a.Params)
 			}
 		}},
-		"windows": {func(c *config.Config) { c.Time.Mode = fleet.Window }, map[string]any{"time.window": choice(0.5, 5.0, 20.0)}, func(t *testing.T, a result.TrialResult, p map[string]float64) {
-			if windows := a.Fleet.Clock / p["time.window"]; windows != math.Trunc(windows) {
-				t.Errorf("%v windows with %v", windows, a.Params)
-			}
-		}},
-		"partial": {func(c *config.Config) { c.Time.MinUpdates, c.Time.Deadline = 1, 8 }, map[string]any{"time.partial": choice(true, false), "client.lr": choice(0.05, 0.1)}, func(t *testing.T, a result.TrialResult, _ map[string]float64) {
-			if on := a.Params["time.partial"].Any() == true; on != (a.Fleet.Partial > 0) {
-				t.Errorf("%d updates with fewer steps with %v", a.Fleet.Partial, a.Params)
-			}
-		}},
-		"oort": {func(c *config.Config) { c.Sampling = fleet.Oort }, map[string]any{"sampler.exploration": choice(0.0, 1.0), "sampler.exploration_min": choice(0.0), "sampler.exploration_decay": choice(1.0), "sampler.cutoff": choice(0.0, 1.0)}, func(t *testing.T, a result.TrialResult, p map[string]float64) {
+		"windows": {
+			func(c *config.Config) { c.Time.Mode = fleet.Window },
+			map[string]any{"time.window": choice(0.5, 5.0, 20.0)},
+			func(t *testing.T, a result.TrialResult,
+				p map[string]float64,
+			) {
+				if windows := a.Fleet.Clock / p["time.window"]; windows != math.Trunc(windows) {
+					t.Errorf("%v windows with %v", windows, a.Params)
+				}
+			},
+		},
+		"partial": {
+			func(c *config.Config) { c.Time.MinUpdates, c.Time.Deadline = 1, 8 },
+			map[string]any{"time.partial": choice(true, false), "client.lr": choice(0.05, 0.1)},
+			func(t *testing.T, a result.TrialResult, _ map[string]float64) {
+				if on := a.Params["time.partial"].Any() == true; on != (a.Fleet.Partial > 0) {
+					t.Errorf("%d updates with fewer steps with %v", a.Fleet.Partial, a.Params)
+				}
+			},
+		},
+		"oort": {func(c *config.Config) { c.Sampling = fleet.Oort }, map[string]any{
+			"sampler.exploration":     choice(0.0, 1.0),
+			"sampler.exploration_min": choice(0.0), "sampler.exploration_decay": choice(1.0),
+			"sampler.cutoff": choice(0.0, 1.0),
+		}, func(t *testing.T, a result.TrialResult, p map[string]float64) {
 			if new := a.Fleet.Contributed; (new > 12) != (p["sampler.exploration"] == 1) {
 				t.Errorf("%d clients contributed with %v", new, a.Params)
 			}
 		}},
-		"tiers": {func(c *config.Config) { c.Sampling = fleet.Tiers }, map[string]any{"sampler.tiers": choice(2.0, 3.0), "client.epochs": choice(1.0, 2.0)}, func(*testing.T, result.TrialResult, map[string]float64) {}},
+		"tiers": {func(c *config.Config) { c.Sampling = fleet.Tiers }, map[string]any{
+			"sampler.tiers": choice(2.0, 3.0),
+			"client.epochs": choice(1.0, 2.0),
+		}, func(*testing.T, result.TrialResult, map[string]float64) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -119,13 +142,17 @@ func TestSpaceOfTimesIsChecked(t *testing.T) {
 			buffered(c)
 			c.Time.Open = 4
 		}},
-		`space.sampler.cutoff: only sampling = "oort" uses it; leave it out`: {map[string]any{"sampler.cutoff": choice}, func(*config.Config) {}},
-		"sampler.tiers = 9: a tier of the":                                   {map[string]any{"sampler.tiers": map[string]any{"int": []any{2, 9}}}, func(c *config.Config) { c.Sampling = fleet.Tiers }},
-		"sampler.exploration = 2: must be":                                   {map[string]any{"sampler.exploration": map[string]any{"uniform": []any{0, 2}}}, func(c *config.Config) { c.Sampling = fleet.Oort }},
-		"time.partial: clients do fewer steps before a deadline; set":        {map[string]any{"time.partial": map[string]any{"choice": []any{false, true}}}, func(*config.Config) {}},
-		"time.overselect = 0.5: must be":                                     {map[string]any{"time.overselect": map[string]any{"uniform": []any{0.5, 2}}}, func(*config.Config) {}},
+		`space.sampler.cutoff: only sampling = "oort" uses it; leave it out`: {
+			map[string]any{"sampler.cutoff": choice},
+			func(*config.Config) {},
+		},
+		"sampler.tiers = 9: a tier of the":                            {map[string]any{"sampler.tiers": map[string]any{"int": []any{2, 9}}}, func(c *config.Config) { c.Sampling = fleet.Tiers }},
+		"sampler.exploration = 2: must be":                            {map[string]any{"sampler.exploration": map[string]any{"uniform": []any{0, 2}}}, func(c *config.Config) { c.Sampling = fleet.Oort }},
+		"time.partial: clients do fewer steps before a deadline; set": {map[string]any{"time.partial": map[string]any{"choice": []any{false, true}}}, func(*config.Config) {}},
+		"time.overselect = 0.5: must be":                              {map[string]any{"time.overselect": map[string]any{"uniform": []any{0.5, 2}}}, func(*config.Config) {}},
 	} {
-		if _, err := Tune(t.Context(), timeStudy(t, "random", c.space, c.change)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Tune(t.Context(), timeStudy(t, "random", c.space, c.change)); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %s", err, want)
 		}
 	}

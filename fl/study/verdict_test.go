@@ -32,7 +32,8 @@ func TestVerdicts(t *testing.T) {
 				labels += n
 			}
 		}
-		if want := 1 - float64(slices.Max(counts))/float64(labels); math.Abs(r.Trivial.Global-want) > 1e-12 || r.Trivial.Answer != "class" {
+		if want := 1 - float64(slices.Max(counts))/float64(labels); math.Abs(r.Trivial.Global-want) > 1e-12 ||
+			r.Trivial.Answer != "class" {
 			t.Errorf("the most frequent class gives %+v, want %v", r.Trivial, want)
 		}
 		return r.Verdict()
@@ -41,11 +42,13 @@ func TestVerdicts(t *testing.T) {
 		t.Errorf("a model that learned: %q", v)
 	}
 	if v := run(func(c *config.Config) { c.Rounds, c.Client.LR = 2, 1e-9 }); !slices.ContainsFunc(v, func(s string) bool {
-		return strings.HasPrefix(s, "global model: ") && strings.Contains(s, "better than always guessing the most frequent class (")
+		return strings.HasPrefix(s, "global model: ") &&
+			strings.Contains(s, "better than always guessing the most frequent class (")
 	}) {
 		t.Errorf("a model that did not learn: %q", v)
 	}
-	if v := run(func(c *config.Config) { c.Rounds, c.Client.LR = 3, 1e38 }); len(v) == 0 || !strings.HasPrefix(v[0], "diverged: ") || !strings.HasSuffix(v[0], "; try a smaller client.lr") {
+	if v := run(func(c *config.Config) { c.Rounds, c.Client.LR = 3, 1e38 }); len(v) == 0 ||
+		!strings.HasPrefix(v[0], "diverged: ") || !strings.HasSuffix(v[0], "; try a smaller client.lr") {
 		t.Errorf("a model that diverged: %q", v)
 	}
 }
@@ -71,11 +74,13 @@ func TestUnlearnedTrials(t *testing.T) {
 // not a regression.
 func TestHighLossDiverged(t *testing.T) {
 	r := result.RunResult{TrainLoss: []float64{118010, 118000, 117000}}
-	if v := r.Verdict(); !slices.Equal(v, []string{"diverged: the training loss is 1.17e+05 at the end; try a smaller client.lr"}) {
+	if v := r.Verdict(); !slices.Equal(v,
+		[]string{"diverged: the training loss is 1.17e+05 at the end; try a smaller client.lr"}) {
 		t.Errorf("it says %q", v)
 	}
 	r.TrainLoss = []float64{1e6, 1, 2000}
-	if v := r.Verdict(); !slices.Equal(v, []string{"diverged: the training loss grew from 1 to 2000; try a smaller client.lr"}) {
+	if v := r.Verdict(); !slices.Equal(v,
+		[]string{"diverged: the training loss grew from 1 to 2000; try a smaller client.lr"}) {
 		t.Errorf("it says %q", v)
 	}
 	if r.Measure = result.MeasureRMSE; len(r.Verdict()) > 0 {

@@ -10,7 +10,11 @@ import (
 // TestExpectedBytes has the bytes of a private trial tell nothing of who came.
 func TestExpectedBytes(t *testing.T) {
 	t.Parallel()
-	aims := tuners.Aims{Objectives: []tuners.Objective{{Metric: tuners.MetricError}, {Metric: tuners.MetricBytesUp}, {Metric: tuners.MetricBytesDown}}}
+	aims := tuners.Aims{Objectives: []tuners.Objective{
+		{Metric: tuners.MetricError},
+		{Metric: tuners.MetricBytesUp},
+		{Metric: tuners.MetricBytesDown},
+	}}
 	for _, cohorts := range [][]int{{3, 3, 3, 3}, {0, 2, 0, 5}, {9, 1, 1, 0}} {
 		var w worth
 		for _, n := range cohorts {

@@ -60,7 +60,8 @@ func fill(t *testing.T, n int) string {
 	dir := t.TempDir()
 	s := open(t, dir)
 	for i := range n {
-		if err := s.Append([]string{"a", "b"}[i%2], i%3, i, fmt.Appendf(nil, `{"score":%d,"text":"%0120d"}`, i, i)); err != nil {
+		if err := s.Append([]string{"a", "b"}[i%2], i%3, i, fmt.Appendf(nil, `{"score":%d,"text":"%0120d"}`, i,
+			i)); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.SetState(1, i%2, i, fmt.Appendf(nil, "state %d", i)); err != nil {
@@ -82,16 +83,19 @@ func TestJournalOutlivesTheProcess(t *testing.T) {
 		t.Fatalf("%d rows, sequence %d, notes %v", len(rows), s.Seq(), s.Notes())
 	}
 	for i, r := range rows {
-		if r.Seq != int64(i+1) || r.Round != i || r.Trial != i%3 || !strings.Contains(string(r.Data), fmt.Sprintf(`"score":%d,`, i)) {
+		if r.Seq != int64(i+1) || r.Round != i || r.Trial != i%3 || !strings.Contains(string(r.Data),
+			fmt.Sprintf(`"score":%d,`, i)) {
 			t.Errorf("row %d is %+v", i, r)
 		}
 	}
 	for calls, want := range map[int]string{99: "state 99", 98: "state 98", 200: "state 99", 97: ""} {
-		if state, at, err := s.State(t.Context(), 1, calls); err != nil || string(state) != want || want != "" && at != min(calls, 99) {
+		if state, at, err := s.State(t.Context(), 1, calls); err != nil || string(state) != want || want != "" &&
+			at != min(calls, 99) {
 			t.Errorf("the state after %d calls is %q after %d, %v; want %q", calls, state, at, err, want)
 		}
 	}
-	if got, err := s.Rows(t.Context(), 1, "a", 20, 60, 3); err != nil || len(got) != 3 || got[0].Round != 22 || got[2].Round != 34 {
+	if got, err := s.Rows(t.Context(), 1, "a", 20, 60, 3); err != nil || len(got) != 3 || got[0].Round != 22 ||
+		got[2].Round != 34 {
 		t.Errorf("rows of trial 1 from round 20: %v, %+v", err, got)
 	}
 	if last, err := s.LastRounds(t.Context(), "a"); err != nil || last[0] != 96 || last[1] != 94 || last[2] != 98 {
@@ -248,7 +252,8 @@ func TestOneProcessAtATime(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	var busy *BusyError
-	if _, err := Open(t.Context(), dir); !errors.As(err, &busy) || busy.PID != os.Getpid() || !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) {
+	if _, err := Open(t.Context(), dir); !errors.As(err, &busy) || busy.PID != os.Getpid() ||
+		!strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) {
 		t.Errorf("a second process gets %v", err)
 	}
 	if err := s.Append("a", 0, 0, []byte("{}")); err != nil {
@@ -355,15 +360,27 @@ func TestViews(t *testing.T) {
 	for _, r := range []Row{
 		{Kind: "study", Trial: -1, Data: []byte(`{"name":"x","mode":"tune","trial_rounds":4}`)},
 		{Kind: "session", Trial: -1, Data: []byte(`{"cpu":"c","workers":2}`)},
-		{Kind: "suggest", Trial: -1, Data: []byte(`{"n":1,"decisions":[{"kind":"start","trial":0,"params":{"client.lr":0.5},"to_round":2},{"kind":"start","trial":1,"params":{"client.lr":1},"to_round":2},{"kind":"start","trial":2,"params":{"client.lr":2},"to_round":2},{"kind":"start","trial":3,"params":{"client.lr":3},"to_round":2}]}`)},
+		{
+			Kind: "suggest", Trial: -1,
+			Data: []byte(`{"n":1,"decisions":[{"kind":"start","trial":0,"params":{"client.lr":0.5},"to_round":2},{"kind":"start","trial":1,"params":{"client.lr":1},"to_round":2},{"kind":"start","trial":2,"params":{"client.lr":2},"to_round":2},{"kind":"start","trial":3,"params":{"client.lr":3},"to_round":2}]}`),
+		},
 		{Kind: "trial", Trial: 0, Data: []byte(`{"params":{"client.lr":0.5}}`)},
 		{Kind: "trial", Trial: 1, Data: []byte(`{"params":{"client.lr":1}}`)},
 		{Kind: "trial", Trial: 2, Data: []byte(`{"params":{"client.lr":2}}`)},
 		{Kind: "trial", Trial: 3, Data: []byte(`{"params":{"client.lr":3},"source":1}`)},
-		{Kind: "round", Trial: 0, Round: 1, Data: []byte(`{"score":0.5,"train_loss":1.5,"steps":3,"examples":30,"dropped":1}`)},
-		{Kind: "round", Trial: 0, Round: 2, Data: []byte(`{"score":0.25,"train_loss":1,"steps":3,"examples":30,"dropped":0}`)},
+		{
+			Kind: "round", Trial: 0, Round: 1,
+			Data: []byte(`{"score":0.5,"train_loss":1.5,"steps":3,"examples":30,"dropped":1}`),
+		},
+		{
+			Kind: "round", Trial: 0, Round: 2,
+			Data: []byte(`{"score":0.25,"train_loss":1,"steps":3,"examples":30,"dropped":0}`),
+		},
 		{Kind: "rung", Trial: 0, Round: 2, Data: []byte(`{"score":0.25}`)},
-		{Kind: "round", Trial: 1, Round: 1, Data: []byte(`{"score":0.75,"train_loss":null,"steps":3,"examples":30,"dropped":0}`)},
+		{
+			Kind: "round", Trial: 1, Round: 1,
+			Data: []byte(`{"score":0.75,"train_loss":null,"steps":3,"examples":30,"dropped":0}`),
+		},
 		{Kind: "fail", Trial: 2, Round: 0, Data: []byte(`{"reason":"panic"}`)},
 	} {
 		if err := s.Append(r.Kind, r.Trial, r.Round, r.Data); err != nil {
@@ -397,12 +414,21 @@ func TestViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []Row{
-		{Kind: "worker", Trial: -1, Data: []byte(`{"worker":"a-1","state":"joined","host":"a","pid":7,"level":"avx2","workers":2}`)},
+		{
+			Kind: "worker", Trial: -1,
+			Data: []byte(`{"worker":"a-1","state":"joined","host":"a","pid":7,"level":"avx2","workers":2}`),
+		},
 		{Kind: "lease", Trial: 0, Round: 2, Data: []byte(`{"lease":1,"worker":"a-1"}`)},
-		{Kind: "round", Trial: 0, Round: 3, Data: []byte(`{"examples":3,"test_error":0.5,"fleet":{"clock":9,"jobs":[{"client":1,"end":9}]}}`)},
+		{
+			Kind: "round", Trial: 0, Round: 3,
+			Data: []byte(`{"examples":3,"test_error":0.5,"fleet":{"clock":9,"jobs":[{"client":1,"end":9}]}}`),
+		},
 		{Kind: "worker", Trial: -1, Data: []byte(`{"worker":"a-1","state":"lost"}`)},
 		{Kind: "act", Trial: -1, Data: []byte(`{"act":"stop study"}`)},
-		{Kind: "plan", Trial: 0, Round: 3, Data: []byte(`{"Server":null,"Clients":[{}],"Table":null,"Notes":{"theta":[0.5,0.5]}}`)},
+		{
+			Kind: "plan", Trial: 0, Round: 3,
+			Data: []byte(`{"Server":null,"Clients":[{}],"Table":null,"Notes":{"theta":[0.5,0.5]}}`),
+		},
 		{Kind: "finalist", Trial: 0, Round: 9, Data: []byte(`{"score":0.125,"clients":3,"examples":8}`)},
 		{Kind: "result", Trial: -1, Data: []byte(`{"tune":{"best":{"number":0,"round":9,"score":0.125},"survivor":null}}`)},
 		{Kind: "baseline", Trial: -1, Round: 9, Data: []byte(`{"configurations":1,"rounds":9,"target":"global"}`)},
@@ -430,11 +456,15 @@ func TestViews(t *testing.T) {
 	}
 	defer func() { _ = v.Close() }()
 	for _, name := range Tables() {
-		if table, err := v.Table(t.Context(), name); err != nil || len(table.Columns) < 3 || name != "reports" && len(table.Rows) == 0 {
+		if table, err := v.Table(t.Context(), name); err != nil || len(table.Columns) < 3 || name != "reports" &&
+			len(table.Rows) == 0 {
 			t.Errorf("%s: %v, %+v", name, err, table)
 		}
 	}
-	for view, want := range map[string]int{"studies": 1, "study_directions": 1, "trial_params": 4, "trial_values": 1, "trial_intermediate_values": 1} {
+	for view, want := range map[string]int{
+		"studies": 1, "study_directions": 1, "trial_params": 4, "trial_values": 1,
+		"trial_intermediate_values": 1,
+	} {
 		var n int
 		if err := v.db.QueryRowContext(t.Context(), "SELECT count(*) FROM "+view).Scan(&n); err != nil || n != want {
 			t.Errorf("%s has %d rows, %v; want %d", view, n, err, want)
@@ -501,7 +531,8 @@ func TestForeignTablesAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		if _, err := Look(ctx, dir); err == nil || !strings.Contains(err.Error(), "not a record of fedfast: it ") || !strings.Contains(err.Error(), want) {
+		if _, err := Look(ctx, dir); err == nil || !strings.Contains(err.Error(), "not a record of fedfast: it ") ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: Look: %v", change, err)
 		}
 		if _, err := Open(ctx, dir); err == nil || !strings.Contains(err.Error(), want) {
@@ -539,7 +570,8 @@ func TestSizesAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, look := range map[string]func(context.Context, string) (*View, error){"Look": Look, "Glance": Glance} {
-			if v, err := look(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "damaged (") || !strings.Contains(err.Error(), want) {
+			if v, err := look(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "damaged (") ||
+				!strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %s: %v, %v", change, name, v, err)
 			}
 		}
@@ -576,7 +608,10 @@ func TestLookChecksTheChainOnce(t *testing.T) {
 	if err := errors.Join(s.Append("a", 0, 9, []byte("{}")), s.Close(), look()); err != nil {
 		t.Fatal(err)
 	}
-	for _, change := range []string{"UPDATE journal SET at = 0 WHERE seq = 4", "UPDATE journal SET at = 0", "DELETE FROM journal WHERE seq = 1"} {
+	for _, change := range []string{
+		"UPDATE journal SET at = 0 WHERE seq = 4", "UPDATE journal SET at = 0",
+		"DELETE FROM journal WHERE seq = 1",
+	} {
 		s := open(t, dir)
 		err := errors.Join(s.Append("a", 0, 9, []byte("{}")), s.Flush())
 		if err == nil {
@@ -594,7 +629,8 @@ func TestLookChecksTheChainOnce(t *testing.T) {
 	if err := look(); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Remove(filepath.Join(dir, File)), os.Rename(filepath.Join(other, File), filepath.Join(dir, File)), look()); err != nil {
+	if err := errors.Join(os.Remove(filepath.Join(dir, File)), os.Rename(filepath.Join(other, File),
+		filepath.Join(dir, File)), look()); err != nil {
 		t.Errorf("another study under the same path: %v", err)
 	}
 }

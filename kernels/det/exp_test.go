@@ -36,7 +36,10 @@ func TestExact(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", c.name, c.got, c.want)
 		}
 	}
-	for name, x := range map[string]float64{"exp": det.Exp(math.NaN()), "log": det.Log(-1), "log10": det.Log10(-1), "pow10": det.Pow10(math.NaN())} {
+	for name, x := range map[string]float64{
+		"exp": det.Exp(math.NaN()), "log": det.Log(-1), "log10": det.Log10(-1),
+		"pow10": det.Pow10(math.NaN()),
+	} {
 		if !math.IsNaN(x) {
 			t.Errorf("%s: got %v, want NaN", name, x)
 		}

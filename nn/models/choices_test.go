@@ -94,7 +94,10 @@ func TestChoicesOfLayers(t *testing.T) {
 			t.Fatalf("gradient %d is %v, written out %v", i, g[i], h[i])
 		}
 	}
-	sub, err := m.Sub(nn.Pick{"conv1.filters": 16, "groupnorm1.groups": 2, "residual1.depth": 1, "residual1.conv1.filters": 32, "residual1.depthwise1.kernel": 3, "residual3.on": 0, "dense1.units": 8})
+	sub, err := m.Sub(nn.Pick{
+		"conv1.filters": 16, "groupnorm1.groups": 2, "residual1.depth": 1,
+		"residual1.conv1.filters": 32, "residual1.depthwise1.kernel": 3, "residual3.on": 0, "dense1.units": 8,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +107,8 @@ func TestChoicesOfLayers(t *testing.T) {
 			shapes = append(shapes, p.Name)
 		}
 	}
-	if got := strings.Join(shapes, " "); got != "conv1.weight groupnorm1.weight residual1.conv1.weight residual1.depthwise1.weight residual1.conv2.weight squeeze1.fc1.weight squeeze1.fc2.weight dense1.weight dense2.weight" {
+	if got := strings.Join(shapes,
+		" "); got != "conv1.weight groupnorm1.weight residual1.conv1.weight residual1.depthwise1.weight residual1.conv2.weight squeeze1.fc1.weight squeeze1.fc2.weight dense1.weight dense2.weight" {
 		t.Errorf("a sub-network has %s", got)
 	}
 	// The middle of a kernel, and the first channels.
@@ -122,7 +126,8 @@ func TestChoicesOfLayers(t *testing.T) {
 			cut[i] = w[from]
 		}
 	}
-	big, small := tensorOf(t, m.Export(w), "residual1.depthwise1.weight"), tensorOf(t, sub.Export(cut), "residual1.depthwise1.weight")
+	big, small := tensorOf(t, m.Export(w), "residual1.depthwise1.weight"),
+		tensorOf(t, sub.Export(cut), "residual1.depthwise1.weight")
 	if big.Data[31*25+6] != small.Data[31*9] || big.Data[5*25+18] != small.Data[5*9+8] {
 		t.Errorf("a kernel's corners are %v and %v", small.Data[31*9], small.Data[5*9+8])
 	}
@@ -153,16 +158,34 @@ func TestWrongChoices(t *testing.T) {
 		layers []LayerSpec
 		want   string
 	}{
-		{[]LayerSpec{with(same, "filters", 32, 16)}, "model.layers[1] (conv): filters = { choices = [32, 16] }: choices must be two or more integers in ascending order"},
+		{
+			[]LayerSpec{with(same, "filters", 32, 16)},
+			"model.layers[1] (conv): filters = { choices = [32, 16] }: choices must be two or more integers in ascending order",
+		},
 		{[]LayerSpec{with(same, "filters", 16)}, "two or more"},
 		{[]LayerSpec{with(same, "filters", 0, 16)}, "they must be from 1 to 1048576"},
-		{[]LayerSpec{with(same, "stride", 1, 2)}, "stride = { choices = [1, 2] }: of this type's keys filters, kernel, groups can have choices"},
+		{
+			[]LayerSpec{with(same, "stride", 1, 2)},
+			"stride = { choices = [1, 2] }: of this type's keys filters, kernel, groups can have choices",
+		},
 		{[]LayerSpec{with(same, "kernel", 3, 4)}, "all odd or all even"},
 		{[]LayerSpec{with(LayerSpec{Type: "conv", Filters: 16}, "kernel", 3, 5)}, `padding must be "same"`},
-		{[]LayerSpec{{Type: "conv", Kernel: 3, Choices: map[string]LayerChoice{"filters": {As: "x"}}}}, `filters = { as = "x" }: no layer above has this choice; available: none`},
+		{
+			[]LayerSpec{{Type: "conv", Kernel: 3, Choices: map[string]LayerChoice{"filters": {As: "x"}}}},
+			`filters = { as = "x" }: no layer above has this choice; available: none`,
+		},
 		{[]LayerSpec{left}, "optional and depth are for layers one after the other"},
-		{[]LayerSpec{with(same, "filters", 16, 32), {Type: "residual", Body: []LayerSpec{{Type: "conv", Filters: 32, Kernel: 1}}}}, "model.layers with conv1.filters = 16: model layers: layer 2 (residual)"},
-		{[]LayerSpec{with(same, "filters", 16, 32), {Type: "sequence"}, {Type: "attention", Heads: 2}, {Type: "steps"}}, "model.layers with conv1.filters = 16: attention1.in_proj_weight has other rows: attention can have no choice of the width that it reads"},
+		{
+			[]LayerSpec{
+				with(same, "filters", 16, 32),
+				{Type: "residual", Body: []LayerSpec{{Type: "conv", Filters: 32, Kernel: 1}}},
+			},
+			"model.layers with conv1.filters = 16: model layers: layer 2 (residual)",
+		},
+		{
+			[]LayerSpec{with(same, "filters", 16, 32), {Type: "sequence"}, {Type: "attention", Heads: 2}, {Type: "steps"}},
+			"model.layers with conv1.filters = 16: attention1.in_proj_weight has other rows: attention can have no choice of the width that it reads",
+		},
 	} {
 		_, err := FromLayers(append(c.layers, LayerSpec{Type: "dense"}), nn.Shape{H: 8, W: 8, C: 3}, 5)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {

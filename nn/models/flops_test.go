@@ -23,7 +23,11 @@ func TestFLOPs(t *testing.T) {
 		{"reddi-emnist-cnn", nn.Shape{}, 2 * (2*square(26)*9*32 + 3*(square(24)*9*32*64+9216*128+128*62))},
 		{"leaf-femnist-cnn", nn.Shape{}, 2 * (2*square(5*28-6)*32 + 3*(square(5*14-6)*32*64+3136*2048+2048*62))},
 		{"mcmahan-cifar-cnn", nn.Shape{}, 2 * (2*square(5*24-6)*3*64 + 3*(square(5*12-6)*64*64+2304*384+384*192+192*10))},
-		{"mcmahan-cifar-cnn", nn.Shape{H: 32, W: 32, C: 3}, 2 * (2*square(5*32-6)*3*64 + 3*(square(5*16-6)*64*64+4096*384+384*192+192*10))},
+		{
+			"mcmahan-cifar-cnn",
+			nn.Shape{H: 32, W: 32, C: 3},
+			2 * (2*square(5*32-6)*3*64 + 3*(square(5*16-6)*64*64+4096*384+384*192+192*10)),
+		},
 		{"leaf-char-lstm", nn.Shape{}, 2 * 3 * (80*1024*(8+256+256+256) + 256*80)},
 	} {
 		m, err := New(c.model, Options{Input: c.input})

@@ -29,7 +29,8 @@ func TestWorkspaceBytes(t *testing.T) {
 			t.Errorf("%s: a workspace takes %d bytes, %d were expected", name, took, want)
 		}
 	}
-	large, err := FromLayers([]LayerSpec{{Type: "conv", Filters: 100_000, Kernel: 1}, {Type: "dense"}}, nn.Shape{H: 28, W: 28, C: 1}, 10)
+	large, err := FromLayers([]LayerSpec{{Type: "conv", Filters: 100_000, Kernel: 1}, {Type: "dense"}},
+		nn.Shape{H: 28, W: 28, C: 1}, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,13 @@ func TestWorkspaceBytes(t *testing.T) {
 func TestLongSequencesTakeFewSamples(t *testing.T) {
 	bytes := func(steps int) int64 {
 		m, err := FromLayers([]LayerSpec{
-			{Type: "embedding", Size: 64}, {Type: "attention", Heads: 2}, {Type: "dense", Units: 256}, {Type: "gelu"}, {Type: "dense", Units: 64}, {Type: "steps"}, {Type: "dense"},
+			{Type: "embedding", Size: 64},
+			{Type: "attention", Heads: 2},
+			{Type: "dense", Units: 256},
+			{Type: "gelu"},
+			{Type: "dense", Units: 64},
+			{Type: "steps"},
+			{Type: "dense"},
 		}, nn.Shape{Seq: steps, Vocab: 50}, 50)
 		if err != nil {
 			t.Fatal(err)

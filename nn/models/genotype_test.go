@@ -86,12 +86,25 @@ func TestDeriveErrors(t *testing.T) {
 		tensors []nn.Tensor
 		want    string
 	}{
-		{[]nn.Tensor{{Name: "dense.weight"}}, `none of the 1 parameters are weights of mixed operations (NAME.alpha); search with method "fednas"`},
-		{[]nn.Tensor{{Name: "edge.alpha", Data: make([]float32, 3)}}, "there are weights edge.alpha, but none called normal.node2.from0.alpha; cells are derived from the model darts-cifar only"},
-		{alphasOf(map[string][]float32{"reduce.node5.from4": make([]float32, 7)}), "reduce.node5.from4.alpha has 7 values; cells of darts-cifar have 8"},
-		{alphasOf(map[string][]float32{"normal.node2.from1": {0, 0, nan, 0, 0, 0, 0, 0}}), "normal.node2.from1.alpha is not finite"},
+		{
+			[]nn.Tensor{{Name: "dense.weight"}},
+			`none of the 1 parameters are weights of mixed operations (NAME.alpha); search with method "fednas"`,
+		},
+		{
+			[]nn.Tensor{{Name: "edge.alpha", Data: make([]float32, 3)}},
+			"there are weights edge.alpha, but none called normal.node2.from0.alpha; cells are derived from the model darts-cifar only",
+		},
+		{
+			alphasOf(map[string][]float32{"reduce.node5.from4": make([]float32, 7)}),
+			"reduce.node5.from4.alpha has 7 values; cells of darts-cifar have 8",
+		},
+		{
+			alphasOf(map[string][]float32{"normal.node2.from1": {0, 0, nan, 0, 0, 0, 0, 0}}),
+			"normal.node2.from1.alpha is not finite",
+		},
 	} {
-		if _, err := Derive(c.tensors); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if _, err := Derive(c.tensors); err == nil || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v\nwant %s", err, c.want)
 		}
 	}
@@ -99,7 +112,10 @@ func TestDeriveErrors(t *testing.T) {
 		spoil func(g *Genotype)
 		want  string
 	}{
-		{func(g *Genotype) { g.Reduce[0].Operation = "none" }, `the reduce cell: node 2 reads node 0 by "none"; available: max_pool_3x3`},
+		{
+			func(g *Genotype) { g.Reduce[0].Operation = "none" },
+			`the reduce cell: node 2 reads node 0 by "none"; available: max_pool_3x3`,
+		},
 		{func(g *Genotype) { g.Normal[7].From = 5 }, "the normal cell: node 5 reads node 5; it must be one before it"},
 		{func(g *Genotype) { g.Normal[1].From = 0 }, "the normal cell: node 2 reads node 0 twice"},
 		{func(g *Genotype) { g.Normal = g.Normal[:7] }, "the normal cell: node 5 reads 1 nodes; it must be 2"},

@@ -34,7 +34,8 @@ func resNet(channels ...int) string {
 	const norm = "type = \"groupnorm\"\ngroups = 2\n"
 	var b strings.Builder
 	conv := func(at string, filters, kernel, pad, stride int) {
-		fmt.Fprintf(&b, "[[%s]]\ntype = \"conv\"\nfilters = %d\nkernel = %d\nstride = %d\nno_bias = true\n", at, filters, kernel, stride)
+		fmt.Fprintf(&b, "[[%s]]\ntype = \"conv\"\nfilters = %d\nkernel = %d\nstride = %d\nno_bias = true\n", at, filters,
+			kernel, stride)
 		if pad > 0 {
 			fmt.Fprintf(&b, "pad = %d\n", pad)
 		}
@@ -319,35 +320,118 @@ func TestFromLayersErrors(t *testing.T) {
 		want  string
 	}{
 		{nil, image, "model.layers is empty"},
-		{[]LayerSpec{{Type: "convolution"}}, image, `model.layers[1]: unknown type "convolution"; available: ` + strings.Join(LayerNames(), ", ")},
+		{[]LayerSpec{{Type: "convolution"}}, image, `model.layers[1]: unknown type "convolution"; available: ` +
+			strings.Join(LayerNames(), ", ")},
 		{[]LayerSpec{{Type: "conv", Kernel: 3}, dense}, image, `model.layers[1] (conv): key "filters" is missing`},
-		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: -4}, dense}, image, "model.layers[1] (conv): filters = -4; it must be at least 1"},
-		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4, Padding: "full"}, dense}, image, `model.layers[1] (conv): padding = "full"; it must be valid or same`},
-		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4, Units: 4}, dense}, image, `model.layers[1] (conv): key "units" does not belong to this type; it takes filters, kernel, width, padding, pad, no_bias, stride, groups, dilation, init`},
-		{[]LayerSpec{{Type: "dense", Units: 5}, {Type: "relu", Size: 2}, dense}, image, `model.layers[2] (relu): key "size" does not belong to this type; it takes no keys`},
+		{
+			[]LayerSpec{{Type: "conv", Kernel: 3, Filters: -4}, dense},
+			image,
+			"model.layers[1] (conv): filters = -4; it must be at least 1",
+		},
+		{
+			[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4, Padding: "full"}, dense},
+			image,
+			`model.layers[1] (conv): padding = "full"; it must be valid or same`,
+		},
+		{
+			[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4, Units: 4}, dense},
+			image,
+			`model.layers[1] (conv): key "units" does not belong to this type; it takes filters, kernel, width, padding, pad, no_bias, stride, groups, dilation, init`,
+		},
+		{
+			[]LayerSpec{{Type: "dense", Units: 5}, {Type: "relu", Size: 2}, dense},
+			image,
+			`model.layers[2] (relu): key "size" does not belong to this type; it takes no keys`,
+		},
 		{[]LayerSpec{{Type: "dense"}, dense}, image, `model.layers[1] (dense): key "units" is missing`},
 		{[]LayerSpec{{Type: "dropout"}, dense}, image, `model.layers[1] (dropout): key "rate" is missing`},
-		{[]LayerSpec{{Type: "dropout", Rate: rate(1)}, dense}, image, "model.layers[1] (dropout): rate = 1; it must be at least 0 and below 1"},
-		{[]LayerSpec{{Type: "embedding", Size: 2}, {Type: "lstm", Hidden: 3, Biases: 3}, dense}, text, "model.layers[2] (lstm): biases = 3; it must be 1 or 2"},
-		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4}, {Type: "lrn", Radius: 2}, dense}, image, `model.layers[2] (lrn): key "alpha" is missing`},
-		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4}, {Type: "lrn", Radius: 2, Alpha: rate(1), Beta: rate(0.3)}, dense}, image, "model layers: layer 2 (lrn): beta 0.3; it must be 0.25, 0.5, 0.75 or 1"},
-		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4}, {Type: "groupnorm", Groups: 3}, dense}, image, "model layers: layer 2 (groupnorm): 3 groups of 4 channels; the groups must divide the channels"},
-		{[]LayerSpec{{Type: "maxpool", Size: 3, Padding: "full"}, dense}, image, `model.layers[1] (maxpool): padding = "full"; it must be valid or same`},
-		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4, Padding: "same", Pad: 1}, dense}, image, "model.layers[1] (conv): padding and pad are both given; only one of them can be"},
+		{
+			[]LayerSpec{{Type: "dropout", Rate: rate(1)}, dense},
+			image,
+			"model.layers[1] (dropout): rate = 1; it must be at least 0 and below 1",
+		},
+		{
+			[]LayerSpec{{Type: "embedding", Size: 2}, {Type: "lstm", Hidden: 3, Biases: 3}, dense},
+			text,
+			"model.layers[2] (lstm): biases = 3; it must be 1 or 2",
+		},
+		{
+			[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4}, {Type: "lrn", Radius: 2}, dense},
+			image,
+			`model.layers[2] (lrn): key "alpha" is missing`,
+		},
+		{
+			[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4}, {Type: "lrn", Radius: 2, Alpha: rate(1), Beta: rate(0.3)}, dense},
+			image, "model layers: layer 2 (lrn): beta 0.3; it must be 0.25, 0.5, 0.75 or 1",
+		},
+		{
+			[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4}, {Type: "groupnorm", Groups: 3}, dense},
+			image,
+			"model layers: layer 2 (groupnorm): 3 groups of 4 channels; the groups must divide the channels",
+		},
+		{
+			[]LayerSpec{{Type: "maxpool", Size: 3, Padding: "full"}, dense},
+			image,
+			`model.layers[1] (maxpool): padding = "full"; it must be valid or same`,
+		},
+		{
+			[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4, Padding: "same", Pad: 1}, dense},
+			image,
+			"model.layers[1] (conv): padding and pad are both given; only one of them can be",
+		},
 		{[]LayerSpec{{Type: "residual"}, dense}, image, `model.layers[1] (residual): key "body" is missing`},
-		{[]LayerSpec{{Type: "dense", Units: 5, Body: []LayerSpec{dense}}, dense}, image, `model.layers[1] (dense): key "body" does not belong to this type; it takes units, no_bias, init`},
-		{[]LayerSpec{{Type: "residual", Body: []LayerSpec{{Type: "relu"}, {Type: "dense"}}}, dense}, image, `model.layers[1].body[2] (dense): key "units" is missing`},
-		{[]LayerSpec{{Type: "residual", Body: []LayerSpec{{Type: "relu"}}, Shortcut: []LayerSpec{{Type: "pool"}}}, dense}, image, `model.layers[1].shortcut[1]: unknown type "pool"; available: `},
-		{[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4}, {Type: "residual", Body: []LayerSpec{dense}}, dense}, image, "model layers: layer 2 (residual): the output of the body is 1 x 1 x 3 values, of the shortcut 6 x 6 x 4 values; they must be equal"},
+		{
+			[]LayerSpec{{Type: "dense", Units: 5, Body: []LayerSpec{dense}}, dense},
+			image,
+			`model.layers[1] (dense): key "body" does not belong to this type; it takes units, no_bias, init`,
+		},
+		{
+			[]LayerSpec{{Type: "residual", Body: []LayerSpec{{Type: "relu"}, {Type: "dense"}}}, dense},
+			image,
+			`model.layers[1].body[2] (dense): key "units" is missing`,
+		},
+		{
+			[]LayerSpec{{Type: "residual", Body: []LayerSpec{{Type: "relu"}}, Shortcut: []LayerSpec{{Type: "pool"}}}, dense},
+			image, `model.layers[1].shortcut[1]: unknown type "pool"; available: `,
+		},
+		{
+			[]LayerSpec{{Type: "conv", Kernel: 3, Filters: 4}, {Type: "residual", Body: []LayerSpec{dense}}, dense},
+			image,
+			"model layers: layer 2 (residual): the output of the body is 1 x 1 x 3 values, of the shortcut 6 x 6 x 4 values; they must be equal",
+		},
 		{[]LayerSpec{{Type: "lstm", Hidden: 3}, dense}, image, "model layers: layer 1 (lstm): "},
 		{[]LayerSpec{{Type: "conv", Kernel: 9, Filters: 4}, dense}, image, "model layers: layer 1 (conv): "},
 		{[]LayerSpec{{Type: "dense", Units: 4}}, image, "model layers: the last layer gives"},
-		{[]LayerSpec{{Type: "dense", Units: 3, Tensors: []string{"kernel = w"}}}, image, `model layers: layer 1 (dense): tensors: "kernel" is no parameter of the layer with a name; write PARAMETER = NAME, or PARAMETER = NAME 1x17x64`},
-		{[]LayerSpec{{Type: "dense", Units: 3, Tensors: []string{"weight"}}}, image, `model layers: layer 1 (dense): tensors: "weight" is no parameter`},
-		{[]LayerSpec{dense, {Type: "tanh", Tensors: []string{"weight = w"}}, dense}, image, `model layers: layer 2 (tanh): tensors: "weight" is no parameter`},
-		{[]LayerSpec{{Type: "dense", Units: 3, Tensors: []string{"weight = w 64x4"}}}, image, "model.layers[1] (dense): tensors: w has the shape [64 4]; it must be one of as many values as [3 64]"},
-		{[]LayerSpec{{Type: "dense", Units: 3, Tensors: []string{"weight = w threex64"}}}, image, "model.layers[1] (dense): tensors: w has the shape [0 64]"},
-		{[]LayerSpec{{Type: "dense", Units: 3, Tensors: []string{"weight = w", "bias = w"}}}, image, `model layers: two parameters are called "w"`},
+		{
+			[]LayerSpec{{Type: "dense", Units: 3, Tensors: []string{"kernel = w"}}},
+			image,
+			`model layers: layer 1 (dense): tensors: "kernel" is no parameter of the layer with a name; write PARAMETER = NAME, or PARAMETER = NAME 1x17x64`,
+		},
+		{
+			[]LayerSpec{{Type: "dense", Units: 3, Tensors: []string{"weight"}}},
+			image,
+			`model layers: layer 1 (dense): tensors: "weight" is no parameter`,
+		},
+		{
+			[]LayerSpec{dense, {Type: "tanh", Tensors: []string{"weight = w"}}, dense},
+			image,
+			`model layers: layer 2 (tanh): tensors: "weight" is no parameter`,
+		},
+		{
+			[]LayerSpec{{Type: "dense", Units: 3, Tensors: []string{"weight = w 64x4"}}},
+			image,
+			"model.layers[1] (dense): tensors: w has the shape [64 4]; it must be one of as many values as [3 64]",
+		},
+		{
+			[]LayerSpec{{Type: "dense", Units: 3, Tensors: []string{"weight = w threex64"}}},
+			image,
+			"model.layers[1] (dense): tensors: w has the shape [0 64]",
+		},
+		{
+			[]LayerSpec{{Type: "dense", Units: 3, Tensors: []string{"weight = w", "bias = w"}}},
+			image,
+			`model layers: two parameters are called "w"`,
+		},
 	} {
 		_, err := FromLayers(c.specs, c.input, 3)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -360,7 +444,11 @@ func TestFromLayersErrors(t *testing.T) {
 // too, and which change neither training nor sub-networks.
 func TestTensorsOfLayers(t *testing.T) {
 	layers := func(tensors ...string) []LayerSpec {
-		return []LayerSpec{{Type: "conv", Filters: 4, Kernel: 1, Width: 3, Tensors: tensors}, {Type: "relu"}, {Type: "dense", Units: 3}}
+		return []LayerSpec{
+			{Type: "conv", Filters: 4, Kernel: 1, Width: 3, Tensors: tensors},
+			{Type: "relu"},
+			{Type: "dense", Units: 3},
+		}
 	}
 	in := nn.Shape{H: 1, W: 8, C: 2}
 	plain, err := FromLayers(layers(), in, 3)
@@ -375,7 +463,8 @@ func TestTensorsOfLayers(t *testing.T) {
 	m.Init(w, 1)
 	plain.Init(same, 1)
 	ts := m.ExportFolded(w)
-	if !slices.Equal(w, same) || ts[0].Name != "body.0" || !slices.Equal(ts[0].Shape, []int{4, 2, 3}) || ts[1].Name != "shift" || ts[2].Name != "dense1.weight" {
+	if !slices.Equal(w, same) || ts[0].Name != "body.0" || !slices.Equal(ts[0].Shape, []int{4, 2, 3}) ||
+		ts[1].Name != "shift" || ts[2].Name != "dense1.weight" {
 		t.Fatalf("tensors %v", ts)
 	}
 	back := m.NewParams()
@@ -401,11 +490,15 @@ func TestTensorsOfLayers(t *testing.T) {
 func TestWithInit(t *testing.T) {
 	specs := []LayerSpec{
 		{Type: "conv", Filters: 2, Kernel: 1},
-		{Type: residual, Body: []LayerSpec{{Type: "conv", Filters: 2, Kernel: 1}, {Type: "relu"}}, Shortcut: []LayerSpec{{Type: "conv", Filters: 2, Kernel: 1, Init: "keras"}}},
+		{
+			Type: residual, Body: []LayerSpec{{Type: "conv", Filters: 2, Kernel: 1}, {Type: "relu"}},
+			Shortcut: []LayerSpec{{Type: "conv", Filters: 2, Kernel: 1, Init: "keras"}},
+		},
 		{Type: "dense"},
 	}
 	got := WithInit(specs, "haiku")
-	if got[0].Init != "haiku" || got[1].Init != "" || got[1].Body[0].Init != "haiku" || got[1].Body[1].Init != "" || got[1].Shortcut[0].Init != "keras" || got[2].Init != "haiku" {
+	if got[0].Init != "haiku" || got[1].Init != "" || got[1].Body[0].Init != "haiku" || got[1].Body[1].Init != "" ||
+		got[1].Shortcut[0].Init != "keras" || got[2].Init != "haiku" {
 		t.Errorf("got %+v", got)
 	}
 	if specs[0].Init != "" || specs[1].Body[0].Init != "" {

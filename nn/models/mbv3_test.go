@@ -117,7 +117,9 @@ func TestSubNetworksAreParts(t *testing.T) {
 }
 
 // randomPart draws a sub-network and cuts its weights out of the whole ones.
-func randomPart(t *testing.T, m *nn.Model, places *nn.Places, whole []float32, r *rand.Rand) (nn.Pick, *nn.Model, []float32) {
+func randomPart(t *testing.T, m *nn.Model, places *nn.Places, whole []float32, r *rand.Rand) (nn.Pick, *nn.Model,
+	[]float32,
+) {
 	t.Helper()
 	pick := nn.Pick{}
 	for _, c := range m.Choices() {

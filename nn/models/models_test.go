@@ -97,7 +97,10 @@ func TestInit(t *testing.T) {
 		"leaf-char-lstm":    {0.1508, 0.03941, 0.03941, 0, 0.03608, 0.03608, 0, 0.07715, 0},
 		"tff-char-lstm":     {0.02887, 0.04352, 0.03125, 0.5, 0.03953, 0.03125, 0.5, 0.07602, 0},
 		"so-nwp-lstm":       {0.02887, 0.02688, 0.01932, 0.5, 0.0511, 0, 0.01407, 0},
-		"fedex-char-lstm":   {0.995, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608},
+		"fedex-char-lstm": {
+			0.995, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608, 0.03608,
+			0.03608,
+		},
 	} {
 		m, err := New(name, Options{})
 		if err != nil {
@@ -218,7 +221,8 @@ func TestInitOption(t *testing.T) {
 			}
 		}
 	}
-	if _, err := New("logistic", Options{Init: "zeros"}); err == nil || !strings.Contains(err.Error(), "must be one of torch, glorot, keras, haiku") {
+	if _, err := New("logistic", Options{Init: "zeros"}); err == nil || !strings.Contains(err.Error(),
+		"must be one of torch, glorot, keras, haiku") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -15,7 +15,10 @@ func TestEachPlace(t *testing.T) {
 		shape []int
 		at    []int32
 	}
-	for _, name := range []string{"logistic", "reddi-emnist-cnn", "fedex-char-lstm", "char-gpt", "vit-tiny", "mobilenet-small"} {
+	for _, name := range []string{
+		"logistic", "reddi-emnist-cnn", "fedex-char-lstm", "char-gpt", "vit-tiny",
+		"mobilenet-small",
+	} {
 		m, err := New(name, Options{})
 		if err != nil {
 			t.Fatal(err)

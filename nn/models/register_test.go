@@ -39,8 +39,14 @@ func TestRegister(t *testing.T) {
 		{func(l *models.LayerType) { l.Name = "Leaky" }, `layer type "Leaky": a name must be lower-case`},
 		{func(l *models.LayerType) { l.Name, l.Doc = "other", "" }, `layer type "other": Doc must be a line`},
 		{func(l *models.LayerType) { l.Name, l.Make = "other", nil }, `layer type "other": Make is nil`},
-		{func(l *models.LayerType) { l.Name, l.Keys = "other", []string{"steepness"} }, `layer type "other": unknown key "steepness" of layers; put it into Options`},
-		{func(l *models.LayerType) { l.Name, l.Options = "other", 3 }, `layer type "other": options are a int; they must be a struct`},
+		{
+			func(l *models.LayerType) { l.Name, l.Keys = "other", []string{"steepness"} },
+			`layer type "other": unknown key "steepness" of layers; put it into Options`,
+		},
+		{
+			func(l *models.LayerType) { l.Name, l.Options = "other", 3 },
+			`layer type "other": options are a int; they must be a struct`,
+		},
 		{func(l *models.LayerType) {
 			l.Name, l.Options = "other", struct {
 				X []int `toml:"x"`
@@ -49,7 +55,8 @@ func TestRegister(t *testing.T) {
 	} {
 		l := leakyType
 		tt.change(&l)
-		if err := models.Register(l); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+		if err := models.Register(l); err == nil || !strings.Contains(err.Error(), tt.want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("got %v, want %s", err, tt.want)
 		}
 	}
@@ -77,7 +84,8 @@ func TestRegister(t *testing.T) {
 		}
 	}
 	const want = `model.layers[1] (dense): key "options" does not belong to this type; it takes units, no_bias, init`
-	if _, err := models.FromLayers([]models.LayerSpec{{Type: "dense", Options: map[string]any{"x": 1}}}, nn.Shape{H: 1, W: 1, C: 3}, 2); err == nil || err.Error() != want {
+	if _, err := models.FromLayers([]models.LayerSpec{{Type: "dense", Options: map[string]any{"x": 1}}},
+		nn.Shape{H: 1, W: 1, C: 3}, 2); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

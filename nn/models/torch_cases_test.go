@@ -112,7 +112,8 @@ func opMobile() []torchOp {
 		if b.wide != channels {
 			body = append(body, opPlain(1, 0), eights(b.wide), b.act)
 		}
-		body = append(body, torchOp{Op: "depthwise", Stride: b.stride, Padding: b.kernel / 2, NoBias: true}, eights(b.wide), b.act)
+		body = append(body, torchOp{Op: "depthwise", Stride: b.stride, Padding: b.kernel / 2, NoBias: true}, eights(b.wide),
+			b.act)
 		if b.squeeze {
 			body = append(body, torchOp{Op: "squeeze"})
 		}
@@ -158,7 +159,8 @@ func opMBV3(plain int, stages ...[5]int) []torchOp {
 // opPaper32 is mbv3-paper32.
 func opPaper32() []torchOp {
 	swish := torchOp{Op: "hardswish"}
-	return append(opMBV3(1, [5]int{24, 2, 5, 1, 2}, [5]int{40, 2, 5, 5, 2}, [5]int{80, 4, 5, 5, 2}, [5]int{112, 4, 5, 5, 1}, [5]int{160, 4, 5, 5, 2}),
+	return append(opMBV3(1, [5]int{24, 2, 5, 1, 2}, [5]int{40, 2, 5, 5, 2}, [5]int{80, 4, 5, 5, 2},
+		[5]int{112, 4, 5, 5, 1}, [5]int{160, 4, 5, 5, 2}),
 		opPlain(1, 0), torchOp{Op: "groupnorm", Groups: 120}, swish, torchOp{Op: "mean"}, opLinear, swish, opLinear)
 }
 
@@ -190,11 +192,18 @@ func opDARTS() []torchOp {
 			for from := range n {
 				stride := strides[halves && from < 2]
 				depth := func(padding, dilation, stride int) []torchOp {
-					return []torchOp{opRelu, {Op: "depthwise", Stride: stride, Padding: padding, Dilation: dilation, NoBias: true}, opPlain(1, 0), norm}
+					return []torchOp{
+						opRelu,
+						{Op: "depthwise", Stride: stride, Padding: padding, Dilation: dilation, NoBias: true},
+						opPlain(1, 0), norm,
+					}
 				}
 				var inputs []int
 				for _, op := range []string{"maxpool", "avgpool"} {
-					inputs = append(inputs, add(torchBranch{From: []int{nodes[from]}, Body: []torchOp{{Op: op, Size: 3, Stride: stride, Padding: 1}, norm}}))
+					inputs = append(inputs, add(torchBranch{
+						From: []int{nodes[from]},
+						Body: []torchOp{{Op: op, Size: 3, Stride: stride, Padding: 1}, norm},
+					}))
 				}
 				if stride == 1 {
 					inputs = append(inputs, nodes[from])
@@ -202,7 +211,8 @@ func opDARTS() []torchOp {
 					inputs = append(inputs, point(nodes[from], stride))
 				}
 				for _, body := range [][]torchOp{
-					append(depth(1, 1, stride), depth(1, 1, 1)...), append(depth(2, 1, stride), depth(2, 1, 1)...), depth(2, 2, stride), depth(4, 2, stride),
+					append(depth(1, 1, stride), depth(1, 1, 1)...), append(depth(2, 1, stride), depth(2, 1, 1)...),
+					depth(2, 2, stride), depth(4, 2, stride),
 				} {
 					inputs = append(inputs, add(torchBranch{From: []int{nodes[from]}, Body: body}))
 				}
@@ -233,11 +243,22 @@ var torchCases = []struct {
 	input nn.Shape // zero: the model's own
 }{
 	{"logistic", 8, 0.1, []torchOp{opFlatten, opLinear}, nn.Shape{}},
-	{"leaf-femnist-cnn", 6, 0.1, []torchOp{opSame(2), opRelu, opPool, opSame(2), opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}, nn.Shape{}},
+	{"leaf-femnist-cnn", 6, 0.1, []torchOp{
+		opSame(2), opRelu, opPool, opSame(2), opRelu, opPool, opFlatten, opLinear,
+		opRelu, opLinear,
+	}, nn.Shape{}},
 	// A batch of 6 has two values in a window of the pool whose order depends on
 	// the last bit.
-	{"reddi-emnist-cnn", 7, 0.1, []torchOp{opConv, opRelu, opConv, opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}, nn.Shape{}},
-	{"fedex-femnist-cnn", 6, 0.1, []torchOp{opConv, opRelu, opConv, opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}, nn.Shape{}},
+	{
+		"reddi-emnist-cnn", 7, 0.1,
+		[]torchOp{opConv, opRelu, opConv, opRelu, opPool, opFlatten, opLinear, opRelu, opLinear},
+		nn.Shape{},
+	},
+	{
+		"fedex-femnist-cnn", 6, 0.1,
+		[]torchOp{opConv, opRelu, opConv, opRelu, opPool, opFlatten, opLinear, opRelu, opLinear},
+		nn.Shape{},
+	},
 	{"fedex-cifar-cnn", 6, 0.1, []torchOp{
 		opSame(1), opRelu, opPool, opSame(1), opRelu, opPool, opSame(1), opRelu, opPool,
 		opFlatten, opLinear, opRelu, opLinear,
@@ -249,10 +270,12 @@ var torchCases = []struct {
 	// Weights of normalisations are near 1, so float32 knows their changes to some
 	// 1e-4.
 	{"resnet18-gn", 3, 0.005, slices.Concat(
-		[]torchOp{opPlain(1, 1), opNorm, opRelu}, opBlocks(1), opBlocks(2), opBlocks(2), opBlocks(2), []torchOp{{Op: "mean"}, opLinear},
+		[]torchOp{opPlain(1, 1), opNorm, opRelu}, opBlocks(1), opBlocks(2), opBlocks(2), opBlocks(2),
+		[]torchOp{{Op: "mean"}, opLinear},
 	), nn.Shape{H: 10, W: 10, C: 3}},
 	{"char-gpt", 3, 0.05, slices.Concat(
-		[]torchOp{{Op: "embedding"}, {Op: "positions"}}, opTransformer(4, torchOp{Op: "attention", Heads: 4, Causal: true}, "last"), []torchOp{{Op: "layernorm"}, {Op: "tied"}},
+		[]torchOp{{Op: "embedding"}, {Op: "positions"}}, opTransformer(4, torchOp{Op: "attention", Heads: 4, Causal: true},
+			"last"), []torchOp{{Op: "layernorm"}, {Op: "tied"}},
 	), nn.Shape{Seq: 24, Vocab: 80}},
 	{"vit-tiny", 3, 0.02, slices.Concat(
 		[]torchOp{{Op: "conv", Padding: 0, Stride: 4}, {Op: "sequence", ClassToken: true}, {Op: "positions"}},
@@ -260,18 +283,43 @@ var torchCases = []struct {
 	), nn.Shape{H: 16, W: 12, C: 3}},
 	{"so-tag-lr", 6, 0.1, []torchOp{opFlatten, opLinear}, nn.Shape{}},
 	{"mobilenet-small", 3, 0.01, opMobile(), nn.Shape{}},
-	{"mbv3-cifar-mid", 3, 0.005, append(opMBV3(0, [5]int{32, 1, 3, 3, 2}, [5]int{48, 2, 3, 3, 2}, [5]int{64, 2, 3, 3, 1}, [5]int{80, 1, 3, 3, 2}), torchOp{Op: "mean"}, opLinear), nn.Shape{}},
-	{"mbv3-cifar", 3, 0.005, append(opMBV3(0, [5]int{32, 2, 5, 4, 2}, [5]int{48, 3, 5, 4, 2}, [5]int{80, 3, 5, 4, 1}, [5]int{96, 2, 5, 4, 2}), torchOp{Op: "mean"}, opLinear), nn.Shape{}},
+	{"mbv3-cifar-mid", 3, 0.005, append(opMBV3(0, [5]int{32, 1, 3, 3, 2}, [5]int{48, 2, 3, 3, 2}, [5]int{64, 2, 3, 3, 1},
+		[5]int{80, 1, 3, 3, 2}), torchOp{Op: "mean"}, opLinear), nn.Shape{}},
+	{"mbv3-cifar", 3, 0.005, append(opMBV3(0, [5]int{32, 2, 5, 4, 2}, [5]int{48, 3, 5, 4, 2}, [5]int{80, 3, 5, 4, 1},
+		[5]int{96, 2, 5, 4, 2}), torchOp{Op: "mean"}, opLinear), nn.Shape{}},
 	{"mbv3-paper32", 2, 0.01, opPaper32(), nn.Shape{}},
 	{"darts-cifar", 2, 0.02, opDARTS(), nn.Shape{H: 12, W: 12, C: 3}},
-	{"fedtune-2conv2dense", 6, 0.1, []torchOp{opSame(2), opRelu, opPool, opSame(2), opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}, nn.Shape{}},
-	{"pfllib-cnn", 6, 0.1, []torchOp{opConv, opRelu, opPool, opConv, opRelu, opPool, opFlatten, opLinear, opRelu, opLinear}, nn.Shape{}},
+	{"fedtune-2conv2dense", 6, 0.1, []torchOp{
+		opSame(2), opRelu, opPool, opSame(2), opRelu, opPool, opFlatten, opLinear,
+		opRelu, opLinear,
+	}, nn.Shape{}},
+	{"pfllib-cnn", 6, 0.1, []torchOp{
+		opConv, opRelu, opPool, opConv, opRelu, opPool, opFlatten, opLinear, opRelu,
+		opLinear,
+	}, nn.Shape{}},
 	{"fedtune-4conv2dense", 6, 0.1, []torchOp{
 		opSame(1), opRelu, opSame(1), opRelu, opPool, opSame(1), opRelu, opSame(1), opRelu, opPool,
 		opFlatten, opLinear, opRelu, opLinear,
 	}, nn.Shape{}},
-	{"leaf-char-lstm", 4, 0.1, []torchOp{{Op: "embedding"}, {Op: "lstm", Layers: 2, Biases: 1, ForgetBias: 1}, opLast, opLinear}, nn.Shape{Seq: 20, Vocab: 80}},
-	{"fedex-char-lstm", 4, 0.1, []torchOp{{Op: "embedding", PaddingIdx: zeroIndex()}, {Op: "lstm", Layers: 2, Biases: 2}, opLast, opLinear}, nn.Shape{Seq: 20, Vocab: 101}},
-	{"tff-char-lstm", 4, 0.1, []torchOp{{Op: "embedding"}, {Op: "lstm", Layers: 2, Biases: 1}, opEvery, opLinear}, nn.Shape{Seq: 25, Vocab: 90}},
-	{"so-nwp-lstm", 4, 0.1, []torchOp{{Op: "embedding"}, {Op: "lstm", Layers: 1, Biases: 1}, opEvery, opLinear, opLinear}, nn.Shape{Seq: 8, Vocab: 10004}},
+	{"leaf-char-lstm", 4, 0.1, []torchOp{
+		{Op: "embedding"},
+		{Op: "lstm", Layers: 2, Biases: 1, ForgetBias: 1},
+		opLast,
+		opLinear,
+	}, nn.Shape{Seq: 20, Vocab: 80}},
+	{"fedex-char-lstm", 4, 0.1, []torchOp{
+		{Op: "embedding", PaddingIdx: zeroIndex()},
+		{Op: "lstm", Layers: 2, Biases: 2},
+		opLast, opLinear,
+	}, nn.Shape{Seq: 20, Vocab: 101}},
+	{
+		"tff-char-lstm", 4, 0.1,
+		[]torchOp{{Op: "embedding"}, {Op: "lstm", Layers: 2, Biases: 1}, opEvery, opLinear},
+		nn.Shape{Seq: 25, Vocab: 90},
+	},
+	{
+		"so-nwp-lstm", 4, 0.1,
+		[]torchOp{{Op: "embedding"}, {Op: "lstm", Layers: 1, Biases: 1}, opEvery, opLinear, opLinear},
+		nn.Shape{Seq: 8, Vocab: 10004},
+	},
 }

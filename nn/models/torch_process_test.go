@@ -17,7 +17,8 @@ import (
 // torchPython is the first Python that can import torch, or empty.
 var torchPython = sync.OnceValue(func() string {
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(python, "-c", "import importlib.util, sys; sys.exit(not importlib.util.find_spec('torch'))").Run() == nil {
+		if exec.Command(python, "-c",
+			"import importlib.util, sys; sys.exit(not importlib.util.find_spec('torch'))").Run() == nil {
 			return python
 		}
 	}

@@ -64,7 +64,8 @@ func momentum(lr float32) nn.Optimizer {
 func TestOptimizersMatchTorch(t *testing.T) {
 	python := findTorch(t)
 	for _, c := range torchCases {
-		if c.model != "reddi-emnist-cnn" && c.model != "fedex-cifar-cnn" && c.model != "tff-char-lstm" || kernelstest.Small() && c.model != "fedex-cifar-cnn" {
+		if c.model != "reddi-emnist-cnn" && c.model != "fedex-cifar-cnn" && c.model != "tff-char-lstm" ||
+			kernelstest.Small() && c.model != "fedex-cifar-cnn" {
 			continue
 		}
 		for name, opt := range map[string]nn.Optimizer{
@@ -73,12 +74,22 @@ func TestOptimizersMatchTorch(t *testing.T) {
 			"clipped, all the rest":  {SGD: nn.SGD{LR: c.lr, Momentum: 0.9, WeightDecay: 1e-3, Nesterov: true, ClipNorm: 0.1}},
 			"clipped with no effect": {SGD: nn.SGD{LR: c.lr, Momentum: 0.9, ClipNorm: 1e6}},
 			"adam":                   {SGD: nn.SGD{LR: 1e-3}, Adam: nn.Adam{On: true, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}},
-			"adam, all the rest":     {SGD: nn.SGD{LR: 1e-3, WeightDecay: 1e-2, ClipNorm: 0.1}, Adam: nn.Adam{On: true, Beta1: 0.8, Beta2: 0.95, Eps: 1e-8}},
-			"adamw":                  {SGD: nn.SGD{LR: 1e-3, WeightDecay: 0.1}, Adam: nn.Adam{On: true, Decoupled: true, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}},
-			"biases apart":           {SGD: nn.SGD{LR: c.lr, Momentum: 0.9, WeightDecay: 1e-3}, BiasDecay: 0.2},
-			"biases apart, adamw":    {SGD: nn.SGD{LR: 1e-3, WeightDecay: 0.1}, Adam: nn.Adam{On: true, Decoupled: true, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}, BiasDecay: 2},
+			"adam, all the rest": {
+				SGD:  nn.SGD{LR: 1e-3, WeightDecay: 1e-2, ClipNorm: 0.1},
+				Adam: nn.Adam{On: true, Beta1: 0.8, Beta2: 0.95, Eps: 1e-8},
+			},
+			"adamw": {SGD: nn.SGD{LR: 1e-3, WeightDecay: 0.1}, Adam: nn.Adam{
+				On: true, Decoupled: true,
+				Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
+			}},
+			"biases apart": {SGD: nn.SGD{LR: c.lr, Momentum: 0.9, WeightDecay: 1e-3}, BiasDecay: 0.2},
+			"biases apart, adamw": {SGD: nn.SGD{LR: 1e-3, WeightDecay: 0.1}, Adam: nn.Adam{
+				On: true, Decoupled: true,
+				Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
+			}, BiasDecay: 2},
 		} {
-			if c.model != "fedex-cifar-cnn" && name != "clipped, all the rest" && name != "adam, all the rest" && name != "biases apart, adamw" {
+			if c.model != "fedex-cifar-cnn" && name != "clipped, all the rest" && name != "adam, all the rest" &&
+				name != "biases apart, adamw" {
 				continue // what the optimizers do apart does not depend on the network
 			}
 			t.Run(c.model+"/"+name, func(t *testing.T) {
@@ -131,7 +142,8 @@ func compareHessians(t *testing.T, python string, m *nn.Model, ops []torchOp, b 
 	w, v, product := m.NewParams(), m.NewParams(), m.NewParams()
 	m.Init(w, 1)
 	m.Init(v, 2)
-	_, want := runTorch(t, python, newTorchJob(m, ops, b), canonical(m.Export(w)), channelFirst(b.X, m.Input()), canonical(m.Export(v))...)
+	_, want := runTorch(t, python, newTorchJob(m, ops, b), canonical(m.Export(w)), channelFirst(b.X, m.Input()),
+		canonical(m.Export(v))...)
 	m.NewWorkspace().Hessian(product, w, v, b, nn.TrainOpts{})
 	at := 0
 	for _, p := range m.Export(product) {
@@ -161,7 +173,12 @@ func TestNextWordStepsMatchTorch(t *testing.T) {
 	compareSteps(t, python, m, nextWordOps, b, momentum(0.1))
 }
 
-var nextWordOps = []torchOp{{Op: "embedding", PaddingIdx: zeroIndex()}, {Op: "lstm", Layers: 1, Biases: 1}, opEvery, opLinear, opLinear}
+var nextWordOps = []torchOp{
+	{Op: "embedding", PaddingIdx: zeroIndex()},
+	{Op: "lstm", Layers: 1, Biases: 1},
+	opEvery,
+	opLinear, opLinear,
+}
 
 // nextWord returns that network and a batch.
 func nextWord(t *testing.T) (*nn.Model, *nn.Batch) {
@@ -356,7 +373,8 @@ func compareSteps(t *testing.T, python string, m *nn.Model, ops []torchOp, b *nn
 		at += len(p.Data)
 		rel := math.Sqrt(diff / norm)
 		if !(rel <= 1e-3) {
-			t.Errorf("%s: the change over %d steps differs by %.3g of its norm %.3g; at most 1e-3 is allowed", p.Name, job.Steps, rel, math.Sqrt(norm))
+			t.Errorf("%s: the change over %d steps differs by %.3g of its norm %.3g; at most 1e-3 is allowed", p.Name, job.Steps,
+				rel, math.Sqrt(norm))
 		}
 		t.Logf("%-24s differs by %.2e of its change", p.Name, rel)
 	}
@@ -380,7 +398,9 @@ func channelFirst(x []float32, in nn.Shape) []float32 {
 
 // runTorch returns the loss before each step and the parameters after the last, or
 // the product of the loss' Hessian with a direction, if there is one.
-func runTorch(t *testing.T, python string, job torchJob, params, input []float32, direction ...float32) (losses, after []float64) {
+func runTorch(t *testing.T, python string, job torchJob, params, input []float32, direction ...float32) (losses,
+	after []float64,
+) {
 	t.Helper()
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }

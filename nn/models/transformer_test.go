@@ -45,7 +45,11 @@ var tinyTransformers = []tinyNet{
 			nn.Embedding{Dim: 12},
 			nn.Positions{},
 			nn.Residual{
-				Body:     []nn.Layer{nn.LayerNorm{}, nn.Attention{Heads: 2, Causal: true}, nn.Residual{Body: []nn.Layer{nn.Dense{Units: 30}, nn.Activation("gelu"), nn.Dense{Units: 12}}}},
+				Body: []nn.Layer{
+					nn.LayerNorm{},
+					nn.Attention{Heads: 2, Causal: true},
+					nn.Residual{Body: []nn.Layer{nn.Dense{Units: 30}, nn.Activation("gelu"), nn.Dense{Units: 12}}},
+				},
 				Shortcut: []nn.Layer{nn.Dense{Units: 12}},
 			},
 			nn.Steps{Take: nn.TakeMean},
@@ -55,8 +59,12 @@ var tinyTransformers = []tinyNet{
 			{Op: "embedding"},
 			{Op: "positions"},
 			{
-				Op:       "residual",
-				Body:     []torchOp{{Op: "layernorm"}, {Op: "attention", Heads: 2, Causal: true}, {Op: "residual", Body: []torchOp{opLinear, {Op: "gelu"}, opLinear}}},
+				Op: "residual",
+				Body: []torchOp{
+					{Op: "layernorm"},
+					{Op: "attention", Heads: 2, Causal: true},
+					{Op: "residual", Body: []torchOp{opLinear, {Op: "gelu"}, opLinear}},
+				},
 				Shortcut: []torchOp{opLinear},
 			},
 			{Op: "steps", Take: "mean"},
@@ -78,17 +86,32 @@ var tinyTransformers = []tinyNet{
 	{
 		"the mean of real steps",
 		nn.Shape{Seq: 3, Vocab: 3},
-		[]nn.Layer{nn.Embedding{Dim: 7}, nn.LSTM{Hidden: 9, EveryStep: true}, nn.Steps{Take: nn.TakeMean, MaskPadding: true}, nn.Dense{Units: 5}},
+		[]nn.Layer{
+			nn.Embedding{Dim: 7},
+			nn.LSTM{Hidden: 9, EveryStep: true},
+			nn.Steps{Take: nn.TakeMean, MaskPadding: true},
+			nn.Dense{Units: 5},
+		},
 		[]torchOp{{Op: "embedding"}, {Op: "lstm", Layers: 1, Biases: 2}, {Op: "steps", Take: "mean", Mask: true}, opLinear},
 	},
 	{
 		"patches without a class token",
 		nn.Shape{H: 6, W: 9, C: 2},
 		[]nn.Layer{
-			nn.Conv2D{Filters: 20, Kernel: 3, Stride: 3}, nn.Sequence{}, nn.Attention{Heads: 5}, nn.Steps{}, nn.LayerNorm{}, nn.Dense{Units: 3},
+			nn.Conv2D{Filters: 20, Kernel: 3, Stride: 3},
+			nn.Sequence{},
+			nn.Attention{Heads: 5},
+			nn.Steps{},
+			nn.LayerNorm{},
+			nn.Dense{Units: 3},
 		},
 		[]torchOp{
-			{Op: "conv", Padding: 0, Stride: 3}, {Op: "sequence"}, {Op: "attention", Heads: 5}, {Op: "steps", Take: "last"}, {Op: "layernorm"}, opLinear,
+			{Op: "conv", Padding: 0, Stride: 3},
+			{Op: "sequence"},
+			{Op: "attention", Heads: 5},
+			{Op: "steps", Take: "last"},
+			{Op: "layernorm"},
+			opLinear,
 		},
 	},
 }

@@ -48,21 +48,38 @@ func TestTensorsCoverTheFile(t *testing.T) {
 		name, want string
 		content    []byte
 	}{
-		{"overlap", `tensor "b" lies at 4 to 12, and overlaps the one before, which ends at 8`, tensorFile(join(listed("a", 2, 0, 8), listed("b", 2, 4, 12)), 12)},
-		{"hole", `tensor "b" lies at 12 to 16, but no tensor at 8 to 12`, tensorFile(join(listed("b", 1, 12, 16), listed("a", 2, 0, 8)), 16)},
-		{"hole at the start", `tensor "a" lies at 4 to 8, but no tensor at 0 to 4`, tensorFile(join(listed("a", 1, 4, 8)), 8)},
+		{
+			"overlap", `tensor "b" lies at 4 to 12, and overlaps the one before, which ends at 8`,
+			tensorFile(join(listed("a", 2, 0, 8), listed("b", 2, 4, 12)), 12),
+		},
+		{
+			"hole", `tensor "b" lies at 12 to 16, but no tensor at 8 to 12`,
+			tensorFile(join(listed("b", 1, 12, 16), listed("a", 2, 0, 8)), 16),
+		},
+		{"hole at the start", `tensor "a" lies at 4 to 8, but no tensor at 0 to 4`, tensorFile(join(listed("a", 1, 4, 8)),
+			8)},
 		{"bytes behind", "it has 74 bytes, but its tensors need 70", tensorFile(join(listed("a", 2, 0, 8)), 12)},
 		{"cut", "it has 66 bytes, but its tensors need 70", tensorFile(join(listed("a", 2, 0, 8)), 4)},
-		{"the same bytes", `tensor "t1" lies at 0 to 100000, and overlaps the one before, which ends at 100000`, tensorFile(join(same...), 100_000)},
+		{
+			"the same bytes", `tensor "t1" lies at 0 to 100000, and overlaps the one before, which ends at 100000`,
+			tensorFile(join(same...), 100_000),
+		},
 		{"too many", "the header names more than 100000 tensors", tensorFile(join(many...), 0)},
 		{"twice", `the header names "a" twice`, tensorFile(join(listed("a", 1, 0, 4), listed("a", 1, 4, 8)), 8)},
 		{"backwards", `tensor "a" lies at 8 to 4`, tensorFile(join(listed("a", 1, 8, 4)), 8)},
 		{"shape", `tensor "a": its shape [3] needs 12 bytes, and it has 8`, tensorFile(join(listed("a", 3, 0, 8)), 8)},
-		{"large shape", `tensor "a": its shape is [4611686018427387904 4]`, tensorFile(`{"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,4]}}`, 4)},
-		{"halves", `tensor "a": its values are "F16"; they must be F32`, tensorFile(`{"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}}`, 4)},
+		{
+			"large shape", `tensor "a": its shape is [4611686018427387904 4]`,
+			tensorFile(`{"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,4]}}`, 4),
+		},
+		{
+			"halves", `tensor "a": its values are "F16"; they must be F32`,
+			tensorFile(`{"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}}`, 4),
+		},
 		{"no tensors", "it has no tensors", tensorFile("{}", 0)},
 		{"no object", "the header is not a JSON object of tensors: it must begin with {", tensorFile("[1]", 0)},
-		{"long header", "its header has 100000001 bytes, must have at most 100000000", binary.LittleEndian.AppendUint64(nil, maxHeader+1)},
+		{"long header", "its header has 100000001 bytes, must have at most 100000000", binary.LittleEndian.AppendUint64(nil,
+			maxHeader+1)},
 		{"longer than the file", "truncated, or not a safetensors file", binary.LittleEndian.AppendUint64(nil, 1<<63)},
 		{"empty", "truncated, or not a safetensors file", nil},
 	} {
@@ -88,7 +105,8 @@ func TestTensorsCoverTheFile(t *testing.T) {
 	}
 	path := saved(t, tensorFile(join(unknown...), 4*maxTensors))
 	memtest.Bounded(t, 4*maxTensors, func() {
-		if _, err := Read(path, m); err == nil || !strings.HasPrefix(err.Error(), path+": model logistic: tensor ") || strings.Contains(err.Error(), "\n") {
+		if _, err := Read(path, m); err == nil || !strings.HasPrefix(err.Error(), path+": model logistic: tensor ") ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("unknown tensors: error %v", err)
 		}
 	})
@@ -98,12 +116,19 @@ func TestTensorsCoverTheFile(t *testing.T) {
 // count their batches, which only cumulative statistics go by.
 func TestReadsCountsOfBatches(t *testing.T) {
 	for _, norm := range []nn.BatchNorm{{Momentum: 0.1}, {Cumulative: true}} {
-		m, err := nn.NewModel("small", nn.Shape{H: 1, W: 1, C: 1}, 1, nn.Dense{Units: 1}, norm, nn.Dense{Units: 1, NoBias: true})
+		m, err := nn.NewModel("small", nn.Shape{H: 1, W: 1, C: 1}, 1, nn.Dense{Units: 1}, norm,
+			nn.Dense{Units: 1, NoBias: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		entries := []string{`"dense1.weight":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]}`, `"dense2.weight":{"dtype":"F32","shape":[1,1],"data_offsets":[4,8]}`}
-		for k, name := range []string{"dense1.bias", "batchnorm1.weight", "batchnorm1.bias", "batchnorm1.running_mean", "batchnorm1.running_var"} {
+		entries := []string{
+			`"dense1.weight":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]}`,
+			`"dense2.weight":{"dtype":"F32","shape":[1,1],"data_offsets":[4,8]}`,
+		}
+		for k, name := range []string{
+			"dense1.bias", "batchnorm1.weight", "batchnorm1.bias", "batchnorm1.running_mean",
+			"batchnorm1.running_var",
+		} {
 			entries = append(entries, listed(name, 1, 8+4*k, 12+4*k))
 		}
 		entries = append(entries, `"batchnorm1.num_batches_tracked":{"dtype":"I64","shape":[],"data_offsets":[28,36]}`)

@@ -62,11 +62,13 @@ func TestARightTunerPasses(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	if !r.Passed || len(r.Checks) != 15 || r.Version != "1.0.0" || r.Latency.Calls < 100 || r.Latency.P50 <= 0 || r.Latency.P99 < r.Latency.P50 {
+	if !r.Passed || len(r.Checks) != 15 || r.Version != "1.0.0" || r.Latency.Calls < 100 || r.Latency.P50 <= 0 ||
+		r.Latency.P99 < r.Latency.P50 {
 		t.Errorf("%+v", r)
 	}
 	text, err := json.Marshal(r)
-	if err != nil || !strings.Contains(string(text), `"verdict":"passed"`) || !strings.Contains(string(text), `"p99_us":`) {
+	if err != nil || !strings.Contains(string(text), `"verdict":"passed"`) || !strings.Contains(string(text),
+		`"p99_us":`) {
 		t.Errorf("%s, %v", text, err)
 	}
 }
@@ -77,10 +79,16 @@ func TestWrongTunersFail(t *testing.T) {
 	said := map[string]string{}
 	for _, c := range []struct{ mode, check, want string }{
 		{"anonymous", "handshake", `invalid description: bad answer: its name is "nobody"`},
-		{"loud", "handshake", `invalid description: bad answer: its version has 1048580 characters, at most 100 are allowed: "\\x1b[2JA A A`},
+		{
+			"loud", "handshake",
+			`invalid description: bad answer: its version has 1048580 characters, at most 100 are allowed: "\\x1b[2JA A A`,
+		},
 		{"nosy", "describe", `no study provides what the tuner requests: unknown probe "weights"`},
 		{"strict", "validate", "rejects every setup tried, the first because of space: nothing is good enough"},
-		{"careless", "options", "accepts option no-such-option = 1; Validate must return a problem with the key options.no-such-option"},
+		{
+			"careless", "options",
+			"accepts option no-such-option = 1; Validate must return a problem with the key options.no-such-option",
+		},
 		{"nan", "decisions", "bad answer to Suggest: decision 0, start: trial 2: client.epochs = NaN is outside [1, 3]"},
 		{"outside", "decisions", "trial 2: client.epochs = 1e+09 is outside [1, 3]"},
 		{"stranger", "decisions", "decision 0, resume: trial 77 does not exist"},

@@ -58,7 +58,10 @@ func launchRogue(t testing.TB, mode string, o host.Options) *host.Plugin {
 // search plays a study of five trials; before is called before each call of the
 // tuner.
 func search(ctx context.Context, t tuners.Tuner, before func()) (string, error) {
-	s, err := t.Open(ctx, tuners.OpenRequest{Study: "faults", Space: space, Seed: 3, Trial: tuners.StudySession, Budget: tuners.Budget{Rounds: 10, TrialRounds: 2}})
+	s, err := t.Open(ctx, tuners.OpenRequest{
+		Study: "faults", Space: space, Seed: 3, Trial: tuners.StudySession,
+		Budget: tuners.Budget{Rounds: 10, TrialRounds: 2},
+	})
 	if err != nil {
 		return "", err
 	}
@@ -75,7 +78,8 @@ func search(ctx context.Context, t tuners.Tuner, before func()) (string, error) 
 				return said.String(), s.Close(ctx)
 			}
 			before()
-			if err := s.Report(ctx, tuners.TrialReport{Trial: d.Trial, Round: d.ToRound, Score: d.Params.Float("client.n", 0)}); err != nil {
+			if err := s.Report(ctx, tuners.TrialReport{Trial: d.Trial, Round: d.ToRound, Score: d.Params.Float("client.n",
+				0)}); err != nil {
 				return said.String(), err
 			}
 		}
@@ -182,13 +186,19 @@ func TestBadAnswersAreNamed(t *testing.T) {
 // the terminal's screen.
 func TestWhatATunerSaysFitsALine(t *testing.T) {
 	for _, c := range []struct{ mode, want string }{
-		{"loud", `invalid description: bad answer: its version has 1048580 characters, at most 100 are allowed: "\\x1b[2JA A A`},
+		{
+			"loud",
+			`invalid description: bad answer: its version has 1048580 characters, at most 100 are allowed: "\\x1b[2JA A A`,
+		},
 		{"loud-error", `\x1b[2JA A A`},
 		{"loud-panic", `process exited during Suggest`},
 		{"loud-param", `bad answer to Suggest: decision 0, start: trial 2: `},
 	} {
 		t.Run(c.mode, func(t *testing.T) {
-			p, err := host.Launch(t.Context(), rogueRef(t, c.mode), host.Options{Restarts: 1, Backoff: time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+			p, err := host.Launch(t.Context(), rogueRef(t, c.mode), host.Options{
+				Restarts: 1, Backoff: time.Millisecond,
+				Logger: slog.New(slog.DiscardHandler),
+			})
 			if err == nil {
 				t.Cleanup(p.Close)
 				_, err = search(t.Context(), p, func() {})
@@ -203,7 +213,10 @@ func TestWhatATunerSaysFitsALine(t *testing.T) {
 
 func TestASessionThatIsClosedStaysClosed(t *testing.T) {
 	p := launchRogue(t, "good", host.Options{})
-	s, err := p.Open(t.Context(), tuners.OpenRequest{Study: "faults", Space: space, Trial: tuners.StudySession, Budget: tuners.Budget{Rounds: 10, TrialRounds: 2}})
+	s, err := p.Open(t.Context(), tuners.OpenRequest{
+		Study: "faults", Space: space, Trial: tuners.StudySession,
+		Budget: tuners.Budget{Rounds: 10, TrialRounds: 2},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +232,10 @@ func TestASessionThatIsClosedStaysClosed(t *testing.T) {
 // A tuner that does not close its session is killed after two seconds, not after the
 // time of a call, and one that does not describe itself says so.
 func TestTunersThatHangAtTheirEnds(t *testing.T) {
-	for mode, want := range map[string]string{"clinging": `tuner "clinging": no response to Close within 2s`, "sore": `tuner "sore": close: it was not my turn`} {
+	for mode, want := range map[string]string{
+		"clinging": `tuner "clinging": no response to Close within 2s`,
+		"sore":     `tuner "sore": close: it was not my turn`,
+	} {
 		p := launchRogue(t, mode, host.Options{})
 		said, err := search(t.Context(), p, func() {})
 		oneLine(t, err, want)
@@ -227,7 +243,10 @@ func TestTunersThatHangAtTheirEnds(t *testing.T) {
 			t.Errorf("%s: process %d after %s", mode, p.PID(), said)
 		}
 	}
-	_, err := host.Launch(t.Context(), rogueRef(t, "mute"), host.Options{CallTimeout: 300 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+	_, err := host.Launch(t.Context(), rogueRef(t, "mute"), host.Options{
+		CallTimeout: 300 * time.Millisecond,
+		Logger:      slog.New(slog.DiscardHandler),
+	})
 	oneLine(t, err, `tuner "mute": invalid description: no response to Describe within 300ms`)
 }
 
@@ -337,7 +356,8 @@ func TestFilesThatOnlyLookLikeTunersAreListed(t *testing.T) {
 	script(t, dir, "Mine", "#!/bin/sh\n", 0o755)
 	script(t, dir, "plain", "#!/bin/sh\n", 0o644)
 	entries := host.List(t.Context(), host.Paths{Dirs: []string{dir}}, host.Options{Logger: slog.New(slog.DiscardHandler)})
-	if len(entries) != 2 || !strings.Contains(entries[0].Skipped, "wrong name") || !strings.Contains(entries[1].Skipped, "is not executable") {
+	if len(entries) != 2 || !strings.Contains(entries[0].Skipped, "wrong name") || !strings.Contains(entries[1].Skipped,
+		"is not executable") {
 		t.Errorf("%+v", entries)
 	}
 }
@@ -356,7 +376,8 @@ func TestPins(t *testing.T) {
 	}
 	pin.SHA256 = strings.Repeat("a", 64)
 	_, err := ref.Pinned("studies/one", pin, "--allow-tuner-change")
-	oneLine(t, err, `tuner "good": tuner differs from the recorded one: study studies/one recorded version 1.0.0`, "aaaaaaaaaaaa...", ref.SHA256[:12], "--allow-tuner-change")
+	oneLine(t, err, `tuner "good": tuner differs from the recorded one: study studies/one recorded version 1.0.0`,
+		"aaaaaaaaaaaa...", ref.SHA256[:12], "--allow-tuner-change")
 	if !errors.Is(err, host.ErrPinned) {
 		t.Error("it does not wrap ErrPinned")
 	}
@@ -414,7 +435,8 @@ func TestAttach(t *testing.T) {
 		}
 		p.Close()
 	}
-	if entries := host.List(t.Context(), paths, host.Options{Logger: slog.New(slog.DiscardHandler)}); len(entries) != 1 || entries[0].Skipped != "" {
+	if entries := host.List(t.Context(), paths, host.Options{Logger: slog.New(slog.DiscardHandler)}); len(entries) != 1 ||
+		entries[0].Skipped != "" {
 		t.Errorf("%+v", entries)
 	}
 	kill(t, cmd.Process.Pid)
@@ -433,8 +455,14 @@ func TestAttachToSilence(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = listener.Close() })
 	ignore := goleak.IgnoreCurrent()
-	ref := host.Ref{Name: "silent", Attach: &host.Attach{Name: "silent", Network: "tcp", Address: listener.Addr().String(), PID: os.Getpid()}}
-	_, err = host.Launch(t.Context(), ref, host.Options{StartTimeout: 200 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+	ref := host.Ref{Name: "silent", Attach: &host.Attach{
+		Name: "silent", Network: "tcp", Address: listener.Addr().String(),
+		PID: os.Getpid(),
+	}}
+	_, err = host.Launch(t.Context(), ref, host.Options{
+		StartTimeout: 200 * time.Millisecond,
+		Logger:       slog.New(slog.DiscardHandler),
+	})
 	oneLine(t, err, `tuner "silent": cannot attach at 127.0.0.1:`, "no response within 200ms; is process")
 	goleak.VerifyNone(t, ignore)
 }

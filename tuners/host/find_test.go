@@ -46,7 +46,8 @@ func TestFind(t *testing.T) {
 	}
 
 	_, err = host.Find("unheard", p)
-	oneLine(t, err, `tuner "unheard": not found; looked for `+host.Prefix+"unheard in "+first+", "+second, "built in: fake, liar, mute")
+	oneLine(t, err, `tuner "unheard": not found; looked for `+host.Prefix+"unheard in "+first+", "+second,
+		"built in: fake, liar, mute")
 	if !errors.Is(err, host.ErrNotFound) {
 		t.Error("it does not wrap ErrNotFound")
 	}
@@ -95,11 +96,23 @@ func TestBadProgramsAreNamedInOneLine(t *testing.T) {
 		name, body string
 		want       []string
 	}{
-		{"quitter", "#!/bin/sh\necho 'no licence' >&2\nexit 3\n", []string{"exited immediately (exit status 3)", "output: no licence"}},
+		{"quitter", "#!/bin/sh\necho 'no licence' >&2\nexit 3\n", []string{
+			"exited immediately (exit status 3)",
+			"output: no licence",
+		}},
 		{"quiet", "#!/bin/sh\nexit 0\n", []string{"exited immediately (exit status 0)"}},
-		{"chatty", "#!/bin/sh\necho hello world\nexec sleep 30\n", []string{`printed "hello world" instead of the plugin handshake`}},
-		{"old", "#!/bin/sh\necho '1|7|unix|/nowhere|grpc|'\nexec sleep 30\n", []string{"incompatible API version with plugin. Plugin version: 7"}},
-		{"ghost", "#!/bin/sh\necho '1|1|unix|/nowhere|grpc|'\nexec sleep 30\n", []string{"completed the handshake but cannot be reached"}},
+		{
+			"chatty", "#!/bin/sh\necho hello world\nexec sleep 30\n",
+			[]string{`printed "hello world" instead of the plugin handshake`},
+		},
+		{
+			"old", "#!/bin/sh\necho '1|7|unix|/nowhere|grpc|'\nexec sleep 30\n",
+			[]string{"incompatible API version with plugin. Plugin version: 7"},
+		},
+		{
+			"ghost", "#!/bin/sh\necho '1|1|unix|/nowhere|grpc|'\nexec sleep 30\n",
+			[]string{"completed the handshake but cannot be reached"},
+		},
 		{"sleeper", "#!/bin/sh\nexec sleep 30\n", []string{"did not complete the handshake within 700ms"}},
 		{"text", "this is no program\n", []string{"is a script without an interpreter"}},
 	} {

@@ -63,11 +63,15 @@ func (f fake) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.
 	if req.Budget.Rounds == 14 {
 		return nil, nil
 	}
-	return []tuners.Problem{{Key: "k", Message: fmt.Sprintf("%d dims, %s, %s", len(req.Space), req.Options, req.Objective.Direction)}}, nil
+	return []tuners.Problem{{Key: "k", Message: fmt.Sprintf("%d dims, %s, %s", len(req.Space), req.Options,
+		req.Objective.Direction)}}, nil
 }
 
 func (f fake) Work(_ context.Context, req tuners.ValidateRequest) (tuners.Work, error) {
-	return tuners.Work{Trials: 3, Rounds: 4, Clients: 5, Examples: 60.5, Points: []tuners.Params{req.Options, {"z": tuners.Bool(true)}}}, nil
+	return tuners.Work{Trials: 3, Rounds: 4, Clients: 5, Examples: 60.5, Points: []tuners.Params{
+		req.Options,
+		{"z": tuners.Bool(true)},
+	}}, nil
 }
 
 func (f fake) Open(_ context.Context, req tuners.OpenRequest) (tuners.Session, error) {

@@ -136,10 +136,14 @@ func TestValidateAndObserveCrossTheWire(t *testing.T) {
 	p := launch(t, host.Options{}, "")
 	ctx := t.Context()
 	req := tuners.ValidateRequest{
-		Space: space, Options: tuners.Params{"x": tuners.Num(0.1), "y": tuners.Str("z")}, Objective: tuners.Objective{Direction: tuners.Maximize},
+		Space: space, Options: tuners.Params{"x": tuners.Num(0.1), "y": tuners.Str("z")},
+		Objective: tuners.Objective{Direction: tuners.Maximize},
 	}
 	problems, err := p.Validate(ctx, req)
-	if err != nil || len(problems) != 1 || problems[0] != (tuners.Problem{Key: "k", Message: "1 dims, x=0.1 y=z, maximize"}) {
+	if err != nil || len(problems) != 1 || problems[0] != (tuners.Problem{
+		Key:     "k",
+		Message: "1 dims, x=0.1 y=z, maximize",
+	}) {
 		t.Errorf("got %v, %v", problems, err)
 	}
 	req.Budget.Rounds = 13
@@ -160,7 +164,8 @@ func TestValidateAndObserveCrossTheWire(t *testing.T) {
 		t.Errorf("the session uses the probes %v, want [q]", got)
 	}
 	if err := s.ObserveRound(ctx, tuners.Observation{
-		Slots: []tuners.Slot{{Probes: map[string]float64{"q": 0.25}}, {Dropped: true}}, Aggregates: map[string]float64{"a": 1},
+		Slots:      []tuners.Slot{{Probes: map[string]float64{"q": 0.25}}, {Dropped: true}},
+		Aggregates: map[string]float64{"a": 1},
 	}); err != nil {
 		t.Error(err)
 	}
@@ -178,7 +183,10 @@ func TestWhatATunerPrintsIsLogged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, want := range []string{`level=INFO msg="planning round 0" tuner=fake`, `level=ERROR msg="panic: the fake crashes" tuner=fake`, "level=WARN"} {
+	for _, want := range []string{
+		`level=INFO msg="planning round 0" tuner=fake`,
+		`level=ERROR msg="panic: the fake crashes" tuner=fake`, "level=WARN",
+	} {
 		eventually(t, want, func() bool { return log.has(want) })
 	}
 }
@@ -219,7 +227,8 @@ func launchAndWait(unsignalled bool) {
 		panic(err)
 	}
 	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	if _, err := host.Launch(context.Background(), ref, host.Options{Logger: log, NoDeathSignal: unsignalled}); err != nil {
+	if _, err := host.Launch(context.Background(), ref,
+		host.Options{Logger: log, NoDeathSignal: unsignalled}); err != nil {
 		panic(err)
 	}
 	log.Info("launched")

@@ -20,7 +20,10 @@ func TestATemporaryFolderThatCannotBeUsed(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	t.Setenv("TMPDIR", dir)
-	want := []string{`tuner "good"`, "temporary directory " + dir + " is not usable", "no such file or directory", "set TMPDIR"}
+	want := []string{
+		`tuner "good"`, "temporary directory " + dir + " is not usable", "no such file or directory",
+		"set TMPDIR",
+	}
 	p := launchRogue(t, "good", host.Options{Restarts: 1})
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
@@ -53,7 +56,8 @@ func TestWhatATunerStartedEndsWithIt(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			dir, said := t.TempDir(), &journal{}
 			pids := filepath.Join(dir, "pids")
-			script(t, dir, "good", "#!/bin/sh\nfor i in 1 2; do setsid sleep 600 & echo $! >> "+pids+"; done\nexec "+self+" rogue good\n", 0o755)
+			script(t, dir, "good", "#!/bin/sh\nfor i in 1 2; do setsid sleep 600 & echo $! >> "+pids+"; done\nexec "+self+
+				" rogue good\n", 0o755)
 			ref, err := host.Find("good", host.Paths{Dirs: []string{dir}})
 			if err != nil {
 				t.Fatal(err)
@@ -107,7 +111,10 @@ func TestATunerGetsNoSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := host.Launch(t.Context(), ref, host.Options{Env: []string{"FF_MINE=given"}, Logger: slog.New(slog.DiscardHandler)}); err == nil {
+	if _, err := host.Launch(t.Context(), ref, host.Options{
+		Env:    []string{"FF_MINE=given"},
+		Logger: slog.New(slog.DiscardHandler),
+	}); err == nil {
 		t.Fatal("it was launched")
 	}
 	text, err := os.ReadFile(file)
@@ -116,7 +123,8 @@ func TestATunerGetsNoSecrets(t *testing.T) {
 	}
 	lines := strings.Split(string(text), "\n")
 	for _, want := range []string{
-		"FF_MINE=given", "FF_ALSO_MINE=wanted", "PYTHONPATH=/py", "LC_ALL=C", "OMP_NUM_THREADS=1", "FEDFAST_CPU=generic", "PATH=" + os.Getenv("PATH"),
+		"FF_MINE=given", "FF_ALSO_MINE=wanted", "PYTHONPATH=/py", "LC_ALL=C", "OMP_NUM_THREADS=1", "FEDFAST_CPU=generic",
+		"PATH=" + os.Getenv("PATH"),
 		"FEDFAST_TUNER_COOKIE=fedfast.tuner.v1", tuners.WatchStdin + "=1",
 	} {
 		if !slices.Contains(lines, want) {

@@ -31,8 +31,12 @@ func at(t *testing.T, content string) host.Ref {
 func elfHeader(m elf.Machine) string {
 	head := make([]byte, 64)
 	copy(head, elf.ELFMAG)
-	head[elf.EI_CLASS], head[elf.EI_DATA], head[elf.EI_VERSION] = byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)
-	for at, x := range map[int]uint16{16: uint16(elf.ET_EXEC), 18: uint16(m), 20: uint16(elf.EV_CURRENT), 52: 64, 54: 56, 58: 64} {
+	head[elf.EI_CLASS], head[elf.EI_DATA], head[elf.EI_VERSION] = byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB),
+		byte(elf.EV_CURRENT)
+	for at, x := range map[int]uint16{
+		16: uint16(elf.ET_EXEC), 18: uint16(m), 20: uint16(elf.EV_CURRENT), 52: 64, 54: 56,
+		58: 64,
+	} {
 		binary.LittleEndian.PutUint16(head[at:], x)
 	}
 	return string(head)
@@ -47,13 +51,19 @@ func TestAStartThatFailsIsExplained(t *testing.T) {
 		content string
 		words   []string
 	}{
-		"other processor":       {elfHeader(elf.EM_S390), []string{"cannot be started: ", "is built for linux/s390x, this machine is " + here}},
-		"damaged program":       {elf.ELFMAG + "and nothing more", []string{"is a damaged executable"}},
-		"Windows":               {"MZ\x90\x00\x03", []string{"is built for windows, this machine is " + here}},
-		"macOS":                 {"\xcf\xfa\xed\xfe\x07\x00", []string{"is built for darwin, this machine is " + here}},
-		"no interpreter":        {"echo hello\n", []string{"is a script without an interpreter", "#!/usr/bin/env python3"}},
-		"empty interpreter":     {"#! \necho hello\n", []string{"has no interpreter after #!"}},
-		"missing interpreter":   {"#!/opt/none/python9 -u\nprint()\n", []string{`needs the interpreter "/opt/none/python9" of its first line, which does not exist`}},
+		"other processor": {elfHeader(elf.EM_S390), []string{
+			"cannot be started: ",
+			"is built for linux/s390x, this machine is " + here,
+		}},
+		"damaged program":   {elf.ELFMAG + "and nothing more", []string{"is a damaged executable"}},
+		"Windows":           {"MZ\x90\x00\x03", []string{"is built for windows, this machine is " + here}},
+		"macOS":             {"\xcf\xfa\xed\xfe\x07\x00", []string{"is built for darwin, this machine is " + here}},
+		"no interpreter":    {"echo hello\n", []string{"is a script without an interpreter", "#!/usr/bin/env python3"}},
+		"empty interpreter": {"#! \necho hello\n", []string{"has no interpreter after #!"}},
+		"missing interpreter": {
+			"#!/opt/none/python9 -u\nprint()\n",
+			[]string{`needs the interpreter "/opt/none/python9" of its first line, which does not exist`},
+		},
 		"Windows' line endings": {"#!/bin/sh\r\nexit 0\r\n", []string{"has Windows line endings"}},
 		"line endings of env":   {"#!/usr/bin/env sh\r\nexit 0\r\n", []string{"has Windows line endings"}},
 		"a byte order mark":     {"\xef\xbb\xbf#!/bin/sh\nexit 0\n", []string{"begins with a byte order mark"}},
@@ -89,7 +99,8 @@ func TestLastWordsWithoutANewline(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := &journal{}
-	p, err := host.Launch(t.Context(), at(t, "#!/bin/sh\n"+self+" serve made\nprintf 'these are the last words'\n"), host.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+	p, err := host.Launch(t.Context(), at(t, "#!/bin/sh\n"+self+" serve made\nprintf 'these are the last words'\n"),
+		host.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +120,8 @@ func TestCloseDoesNotWaitForAStart(t *testing.T) {
 	}
 	dir := t.TempDir()
 	once, again := filepath.Join(dir, "once"), filepath.Join(dir, "again")
-	p, err := host.Launch(t.Context(), at(t, "#!/bin/sh\n[ -e "+once+" ] && touch "+again+" && exec sleep 600\ntouch "+once+"\nexec "+self+" serve made\n"),
+	p, err := host.Launch(t.Context(), at(t, "#!/bin/sh\n[ -e "+once+" ] && touch "+again+" && exec sleep 600\ntouch "+
+		once+"\nexec "+self+" serve made\n"),
 		host.Options{StartTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

@@ -19,15 +19,31 @@ func TestWhatOthersCouldChangeIsRefused(t *testing.T) {
 		want  string
 	}{
 		{"nothing", func(string, string) error { return nil }, ""},
-		{"a folder above", func(outer, _ string) error { return os.Chmod(outer, 0o777) }, "outer is world-writable, so anyone could put programs there"},
-		{"a group's folder", func(_, inner string) error { return errors.Join(os.Chown(inner, -1, 12345), os.Chmod(inner, 0o775)) }, "inner is group-writable, so group 12345"},
-		{"another's folder", func(outer, _ string) error { return os.Chown(outer, 12345, -1) }, "outer belongs to user 12345"},
-		{"another's program", func(_, inner string) error { return os.Chown(filepath.Join(inner, "fedfast-tuner-mine"), 12345, -1) }, "fedfast-tuner-mine belongs to user 12345"},
-		{"a source beside it", func(_, inner string) error { return os.Chmod(filepath.Join(inner, "tuner.py"), 0o666) }, "tuner.py is world-writable"},
+		{
+			"a folder above", func(outer, _ string) error { return os.Chmod(outer, 0o777) },
+			"outer is world-writable, so anyone could put programs there",
+		},
+		{"a group's folder", func(_, inner string) error {
+			return errors.Join(os.Chown(inner, -1, 12345),
+				os.Chmod(inner, 0o775))
+		}, "inner is group-writable, so group 12345"},
+		{
+			"another's folder", func(outer, _ string) error { return os.Chown(outer, 12345, -1) },
+			"outer belongs to user 12345",
+		},
+		{"another's program", func(_, inner string) error {
+			return os.Chown(filepath.Join(inner, "fedfast-tuner-mine"), 12345,
+				-1)
+		}, "fedfast-tuner-mine belongs to user 12345"},
+		{
+			"a source beside it", func(_, inner string) error { return os.Chmod(filepath.Join(inner, "tuner.py"), 0o666) },
+			"tuner.py is world-writable",
+		},
 		{"a folder behind a link", func(_, inner string) error {
 			far := filepath.Join(filepath.Dir(inner), "far")
 			mine := filepath.Join(inner, "fedfast-tuner-mine")
-			return errors.Join(os.Mkdir(far, 0o755), os.Rename(mine, filepath.Join(far, "mine")), os.Symlink("../far/mine", mine), os.Chmod(far, 0o777))
+			return errors.Join(os.Mkdir(far, 0o755), os.Rename(mine, filepath.Join(far, "mine")),
+				os.Symlink("../far/mine", mine), os.Chmod(far, 0o777))
 		}, "far is world-writable"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

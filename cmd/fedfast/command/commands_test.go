@@ -153,7 +153,8 @@ func TestManPages(t *testing.T) {
 			return
 		}
 		page, err := os.ReadFile(filepath.Join(dir, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"))
-		if err != nil || !bytes.Contains(page, []byte(".SH SYNOPSIS")) || c.HasFlags() && !bytes.Contains(page, []byte(".SH OPTIONS")) {
+		if err != nil || !bytes.Contains(page, []byte(".SH SYNOPSIS")) || c.HasFlags() &&
+			!bytes.Contains(page, []byte(".SH OPTIONS")) {
 			t.Errorf("%s: %v, a page of %d bytes", c.CommandPath(), err, len(page))
 		}
 		for _, below := range c.Commands() {

@@ -43,7 +43,8 @@ func TestEvalRepeatsEveryMethod(t *testing.T) {
 			hidden += `, {type="batchnorm"}`
 		}
 		run := []string{
-			"run", "--set", "data.clients=4", "--set", "data.samples=24", "--set", "rounds=2", "--set", "cohort=2", "--set", "client.lr=0.02", "--set", "client.batch=8",
+			"run", "--set", "data.clients=4", "--set", "data.samples=24", "--set", "rounds=2", "--set", "cohort=2", "--set",
+			"client.lr=0.02", "--set", "client.batch=8",
 			"--set", "method=" + name, "--set", `model.layers=[{type="flatten"}, ` + hidden + `, {type="relu"}, {type="dense"}]`,
 		}
 		for _, dir := range []string{"plain", "begun"} {

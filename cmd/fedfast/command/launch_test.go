@@ -39,7 +39,8 @@ func TestLaunchCommands(t *testing.T) {
 			for _, line := range found {
 				var args []string
 				for _, arg := range strings.FieldsFunc(line[1], func(r rune) bool { return r == ',' || r == ' ' }) {
-					args = append(args, strings.NewReplacer(`\`, "", `"`, "", "${SLURM_CPUS_PER_TASK:-1}", "1", "$cpus", "1").Replace(strings.TrimSuffix(arg, ".")))
+					args = append(args, strings.NewReplacer(`\`, "", `"`, "", "${SLURM_CPUS_PER_TASK:-1}", "1", "$cpus",
+						"1").Replace(strings.TrimSuffix(arg, ".")))
 				}
 				a := &app{out: io.Discard, err: io.Discard, logs: &logs{to: io.Discard}}
 				cmd, rest, err := a.root().Find(args)

@@ -71,7 +71,10 @@ func reference(t *testing.T) string {
 		if k.Tunable {
 			facts[3] = "tunable"
 		}
-		others := slices.DeleteFunc(slices.Clone(k.UsedBy), func(user string) bool { return slices.Contains(fl.Methods(), user) })
+		others := slices.DeleteFunc(slices.Clone(k.UsedBy), func(user string) bool {
+			return slices.Contains(fl.Methods(),
+				user)
+		})
 		facts[4] = strings.Join(others, ", ")
 		p.item(k.Key, facts, k.Doc)
 	}
@@ -93,7 +96,8 @@ func reference(t *testing.T) string {
 
 // layersReference writes the types of layers, and once each key that several of them have.
 func layersReference(p *page) {
-	p.WriteString("\n## Layers\n\nThe types of `[[model.layers]]`, with their keys (`*`: required). " + strings.ReplaceAll(layerChoices, "\n", " ") + "\n\n")
+	p.WriteString("\n## Layers\n\nThe types of `[[model.layers]]`, with their keys (`*`: required). " +
+		strings.ReplaceAll(layerChoices, "\n", " ") + "\n\n")
 	shared := map[string]layerKeyEntry{}
 	for _, e := range layerEntries() {
 		fmt.Fprintf(p, "- `%s`: %s", e.Name, strings.TrimSuffix(e.Doc, "."))
@@ -177,7 +181,8 @@ func methodsPage(t *testing.T) string {
 			reasons[e.Synchronous] = append(reasons[e.Synchronous], code(name))
 		}
 	}
-	for _, reason := range slices.SortedFunc(maps.Keys(reasons), func(a, b string) int { return slices.Compare(reasons[a], reasons[b]) }) {
+	for _, reason := range slices.SortedFunc(maps.Keys(reasons),
+		func(a, b string) int { return slices.Compare(reasons[a], reasons[b]) }) {
 		fmt.Fprintf(p, "- %s: %s.\n", strings.Join(reasons[reason], ", "), reason)
 	}
 	return p.String()
@@ -284,7 +289,8 @@ func readPage(t *testing.T, file string) string {
 // TestDataReference holds the list of sets in the page of data, between two
 // comments, to what the program knows.
 func TestDataReference(t *testing.T) {
-	const from, to = "-run TestDataReference -update` from the tables of the program: change those. -->\n", "<!-- end -->\n"
+	const from, to = "-run TestDataReference -update` from the tables of the program: change those. -->\n",
+		"<!-- end -->\n"
 	file := filepath.Join("..", "..", "..", "data", "README.md")
 	text := readPage(t, file)
 	head, rest, begins := strings.Cut(text, from)

@@ -37,7 +37,8 @@ func TestPrintTrials(t *testing.T) {
 				}
 				lines = append(lines[:1], lines[2:]...)
 			}
-			if len(lines) != want || strings.Join(strings.Fields(lines[1]), " ") != "trial state rounds last rung client.lr" || strings.Join(strings.Fields(lines[2]), " ") != "1 pruned 4 1.00 % 0.01" {
+			if len(lines) != want || strings.Join(strings.Fields(lines[1]), " ") != "trial state rounds last rung client.lr" ||
+				strings.Join(strings.Fields(lines[2]), " ") != "1 pruned 4 1.00 % 0.01" {
 				t.Errorf("all %v: %d lines:\n%s", all, len(lines), b.String())
 			}
 			if last := lines[len(lines)-1]; !all && last != "+ 1 failed, 2 pruned: fedfast study show dir --all" {

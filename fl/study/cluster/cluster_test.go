@@ -40,7 +40,8 @@ func over(sets, above []string) []string {
 func tinyStudy(t *testing.T, sets ...string) study.Setup {
 	t.Helper()
 	c, err := config.Load(config.Source{Preset: "fashion-fedex", Sets: over([]string{
-		"data.clients=9", "data.samples=30", "cohort=3", `model="logistic"`, "budget.rounds=60", "budget.trial_rounds=11", "tuner.options.eliminations=2",
+		"data.clients=9", "data.samples=30", "cohort=3", `model="logistic"`, "budget.rounds=60", "budget.trial_rounds=11",
+		"tuner.options.eliminations=2",
 	}, sets)})
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +142,13 @@ type run struct {
 }
 
 func newRun(t *testing.T, setup func() study.Setup) *run {
-	return &run{t: t, dir: filepath.Join(t.TempDir(), "study"), setup: setup, address: "127.0.0.1:0", options: Options{Version: "test", secret: "\x00\x00\x00\x00\x00\x00\x00\x00", Heartbeat: 100 * time.Millisecond, Silence: 5 * time.Second}}
+	return &run{
+		t: t, dir: filepath.Join(t.TempDir(), "study"), setup: setup, address: "127.0.0.1:0",
+		options: Options{
+			Version: "test", secret: "\x00\x00\x00\x00\x00\x00\x00\x00", Heartbeat: 100 * time.Millisecond,
+			Silence: 5 * time.Second,
+		},
+	}
 }
 
 func (r *run) notice(line string) {
@@ -234,7 +241,10 @@ func (r *run) tune(ctx context.Context) (string, error) {
 
 // worker starts a worker in a goroutine; the channel tells how it ended.
 func (r *run) worker(ctx context.Context, change func(*levers)) chan error {
-	l := &levers{WorkerOptions: WorkerOptions{Join: r.join(), Version: "test", Workers: 1, Notice: r.notice, Patience: 10 * time.Second}}
+	l := &levers{WorkerOptions: WorkerOptions{
+		Join: r.join(), Version: "test", Workers: 1, Notice: r.notice,
+		Patience: 10 * time.Second,
+	}}
 	ended := make(chan error, 1)
 	if change == nil {
 		go func() { ended <- Work(ctx, l.WorkerOptions) }()
@@ -294,13 +304,35 @@ func TestClusterIsTheSame(t *testing.T) {
 		"roc auc": {
 			"client_tuner.name=", "method=fedavg", "objective=roc_auc", "eval.every=4", `eval.baselines=["local","pooled"]`,
 		},
-		"client states":       {"client_tuner.name=", "method=scaffold", "target=global", "eval.every=4", batchNorm, "norm.statistics=affine-shared"},
-		"compressed":          {"client_tuner.name=", "method=fedavg", "target=global", "eval.every=4", "update.sparsify=topk", "update.keep=0.1", "update.quantize=qsgd"},
-		"updates one by one":  {"client_tuner.name=", "method=fedavg", "target=global", "eval.every=4", "update.attack=alie", "update.attackers=0.4", "aggregator.name=median"},
-		"buffered on a fleet": {"client_tuner.name=", "method=fedavg", "target=global", "eval.every=4", "fleet.devices=lognormal", "fleet.dropout=0.2", "time.mode=buffered", "time.buffer=2"},
-		"fedex on a fleet":    {"method=fedavg", "fleet.devices=lognormal", "fleet.dropout=0.2", "time.mode=buffered", "time.buffer=2"},
-		"oort in windows":     {"client_tuner.name=", "method=fedavg", "target=global", "eval.every=4", "fleet.devices=lognormal", "time.mode=window", "time.window=0.2", "sampling=oort", "budget.seconds=24", "budget.trial_seconds=6"},
-		"power of choice":     {"client_tuner.name=", "method=mifa", "target=global", "eval.every=4", "fleet.memory=[1e8]", "time.partial=true", "time.deadline=5", "sampling=power"},
+		"client states": {
+			"client_tuner.name=", "method=scaffold", "target=global", "eval.every=4", batchNorm,
+			"norm.statistics=affine-shared",
+		},
+		"compressed": {
+			"client_tuner.name=", "method=fedavg", "target=global", "eval.every=4",
+			"update.sparsify=topk", "update.keep=0.1", "update.quantize=qsgd",
+		},
+		"updates one by one": {
+			"client_tuner.name=", "method=fedavg", "target=global", "eval.every=4", "update.attack=alie",
+			"update.attackers=0.4", "aggregator.name=median",
+		},
+		"buffered on a fleet": {
+			"client_tuner.name=", "method=fedavg", "target=global", "eval.every=4",
+			"fleet.devices=lognormal", "fleet.dropout=0.2", "time.mode=buffered", "time.buffer=2",
+		},
+		"fedex on a fleet": {
+			"method=fedavg", "fleet.devices=lognormal", "fleet.dropout=0.2", "time.mode=buffered",
+			"time.buffer=2",
+		},
+		"oort in windows": {
+			"client_tuner.name=", "method=fedavg", "target=global", "eval.every=4",
+			"fleet.devices=lognormal", "time.mode=window", "time.window=0.2", "sampling=oort", "budget.seconds=24",
+			"budget.trial_seconds=6",
+		},
+		"power of choice": {
+			"client_tuner.name=", "method=mifa", "target=global", "eval.every=4", "fleet.memory=[1e8]",
+			"time.partial=true", "time.deadline=5", "sampling=power",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRun(t, func() study.Setup { return tinyStudy(t, sets...) })
@@ -335,20 +367,39 @@ func TestClusterRefuses(t *testing.T) {
 		ended <- err
 	}()
 	err := ends(t, r.worker(t.Context(), func(o *levers) { o.Version = "0.1" }))
-	if refused, ok := errors.AsType[*wire.RefusedError](err); !ok || refused.Why != "version 0.1 of fedfast, the coordinator has test; run the coordinator's version" {
+	if refused, ok := errors.AsType[*wire.RefusedError](err); !ok ||
+		refused.Why != "version 0.1 of fedfast, the coordinator has test; run the coordinator's version" {
 		t.Errorf("another version: %v", err)
 	}
 	c := &terms{version: "test", level: "avx2", facts: study.Facts{Data: "these", Layout: "a", Golden: "b"}}
-	good := wire.Hello{Machine: wire.Machine{Protocol: wire.Protocol, Version: "test", Level: "avx512"}, Facts: &study.Facts{Data: "these", Layout: "a", Golden: "b"}}
+	good := wire.Hello{
+		Machine: wire.Machine{Protocol: wire.Protocol, Version: "test", Level: "avx512"},
+		Facts:   &study.Facts{Data: "these", Layout: "a", Golden: "b"},
+	}
 	if why := c.refuse(&good); why != "" {
 		t.Errorf("a good worker is refused: %s", why)
 	}
 	for want, change := range map[string]func(*wire.Hello){
-		"protocol version 7,":               func(h *wire.Hello) { h.Protocol = 7 },
-		"CPU level generic,":                func(h *wire.Hello) { h.Level = "generic" },
-		"data those, the study has these;":  func(h *wire.Hello) { h.Facts = &study.Facts{Data: "those", Layout: "a", Golden: "b"} },
-		"the model's memory layout differs": func(h *wire.Hello) { h.Facts = &study.Facts{Data: "these", Layout: "c", Golden: "b"} },
-		"its first rounds give other bits":  func(h *wire.Hello) { h.Facts = &study.Facts{Data: "these", Layout: "a", Golden: "c"} },
+		"protocol version 7,": func(h *wire.Hello) { h.Protocol = 7 },
+		"CPU level generic,":  func(h *wire.Hello) { h.Level = "generic" },
+		"data those, the study has these;": func(h *wire.Hello) {
+			h.Facts = &study.Facts{
+				Data: "those", Layout: "a",
+				Golden: "b",
+			}
+		},
+		"the model's memory layout differs": func(h *wire.Hello) {
+			h.Facts = &study.Facts{
+				Data: "these", Layout: "c",
+				Golden: "b",
+			}
+		},
+		"its first rounds give other bits": func(h *wire.Hello) {
+			h.Facts = &study.Facts{
+				Data: "these", Layout: "a",
+				Golden: "c",
+			}
+		},
 	} {
 		h := good
 		change(&h)

@@ -40,7 +40,10 @@ func encryptedSite(t *testing.T, dir string) siteFiles {
 	if err != nil {
 		t.Fatal(err)
 	}
-	certificate := write("server.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})))
+	certificate := write("server.pem", string(pem.EncodeToMemory(&pem.Block{
+		Type:  "CERTIFICATE",
+		Bytes: pair.Certificate[0],
+	})))
 	private := write("server.key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})))
 
 	operator, operatorID := newKey(t, nkeys.CreateOperator)
@@ -55,7 +58,10 @@ func encryptedSite(t *testing.T, dir string) siteFiles {
 		return key, id, text
 	}
 	_, systemID, system := account("SYS", jwt.JetStreamLimits{})
-	tenant, tenantID, text := account("TENANT", jwt.JetStreamLimits{MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit})
+	tenant, tenantID, text := account("TENANT", jwt.JetStreamLimits{
+		MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit,
+		Streams: jwt.NoLimit, Consumer: jwt.NoLimit,
+	})
 	claims := jwt.NewOperatorClaims(operatorID)
 	claims.SystemAccount = systemID
 	operatorText, err := claims.Encode(operator)
@@ -135,7 +141,8 @@ func TestExternalEncrypted(t *testing.T) {
 				r := newRun(t, r.setup)
 				r.address, r.options.CA, r.options.Credentials = "tls://"+address, files.ca, files.creds
 				change(r)
-				if _, err := r.tune(t.Context()); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+				if _, err := r.tune(t.Context()); err == nil || !strings.Contains(err.Error(), want) ||
+					strings.Contains(err.Error(), "\n") {
 					t.Errorf("%v, want %s", err, want)
 				}
 				if exists(r.join()) {

@@ -24,7 +24,10 @@ import (
 // serve is a process that is a NATS server with users, as a site has it, until ctx
 // ends. It writes its address into a file of a directory.
 func serve(ctx context.Context, dir string) error {
-	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: dir, Username: "site", Password: "secret"}
+	o := &server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true,
+		StoreDir: dir, Username: "site", Password: "secret",
+	}
 	if file := filepath.Join(dir, serverFile); exists(file) {
 		var err error
 		if o, err = server.ProcessConfigFile(file); err != nil {
@@ -142,7 +145,8 @@ func TestExternal(t *testing.T) {
 			}
 			r := newRun(t, func() study.Setup { return tinyStudy(t) })
 			r.address = "nats://site:guessed@" + address
-			if _, err := r.tune(t.Context()); err == nil || !strings.Contains(err.Error(), "--cluster nats://127.0.0.1:") || !strings.Contains(err.Error(), "uthorization") || strings.Contains(err.Error(), "guessed") {
+			if _, err := r.tune(t.Context()); err == nil || !strings.Contains(err.Error(), "--cluster nats://127.0.0.1:") ||
+				!strings.Contains(err.Error(), "uthorization") || strings.Contains(err.Error(), "guessed") {
 				t.Errorf("with a wrong password: %v", err)
 			}
 		})

@@ -243,7 +243,8 @@ func TestFaultLyingWorker(t *testing.T) {
 		}
 	}
 	_, err := r.tune(t.Context())
-	if err == nil || !strings.HasPrefix(err.Error(), "trial ") || !strings.Contains(err.Error(), "-1 is faulty, or it lies; start the study again without it") || strings.Contains(err.Error(), "version") {
+	if err == nil || !strings.HasPrefix(err.Error(), "trial ") || !strings.Contains(err.Error(),
+		"-1 is faulty, or it lies; start the study again without it") || strings.Contains(err.Error(), "version") {
 		t.Errorf("the study ends with %v", err)
 	}
 	stop()
@@ -324,7 +325,8 @@ func TestFaultSlowWorker(t *testing.T) {
 				return
 			}
 			r.isAsAlone(t, got, err, slow, fast)
-			if r.told("trains it too") < 1 || r.told("finished first and keeps the trial") < 1 || r.told("1 lost")+r.told("2 lost") > 0 {
+			if r.told("trains it too") < 1 || r.told("finished first and keeps the trial") < 1 ||
+				r.told("1 lost")+r.told("2 lost") > 0 {
 				t.Errorf("notices %q", r.notices)
 			}
 		})

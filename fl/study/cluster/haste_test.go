@@ -17,8 +17,11 @@ import (
 // send, or says that it has and has not: the study ends soon, and can be resumed.
 func TestInterruptWaitsForNoBlob(t *testing.T) {
 	for name, fetched := range map[string]*wire.Request{
-		"silent":         nil,
-		"a blob to come": {State: wire.StateFetched, Model: strings.Repeat("a", wire.DigestSize), Snapshot: strings.Repeat("a", wire.DigestSize)},
+		"silent": nil,
+		"a blob to come": {
+			State: wire.StateFetched, Model: strings.Repeat("a", wire.DigestSize),
+			Snapshot: strings.Repeat("a", wire.DigestSize),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRun(t, func() study.Setup {
@@ -39,7 +42,8 @@ func TestInterruptWaitsForNoBlob(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			claimBlob(t, p.Link, strings.Repeat("a", wire.DigestSize), `{"name": "`+strings.Repeat("a", wire.DigestSize)+`", "bucket": "`+wire.Bucket+`", "nuid": "x", "size": 2000, "chunks": 1}`)
+			claimBlob(t, p.Link, strings.Repeat("a", wire.DigestSize), `{"name": "`+strings.Repeat("a", wire.DigestSize)+
+				`", "bucket": "`+wire.Bucket+`", "nuid": "x", "size": 2000, "chunks": 1}`)
 			asked := make(chan struct{}, 100)
 			honest := r.honest(t)
 			p.work(func(o *wire.Order) *wire.Request {

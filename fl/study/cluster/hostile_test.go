@@ -54,7 +54,8 @@ func connectTo(t *testing.T, b *wire.Broker) *wire.Link {
 func emptyCoordinator() *Coordinator {
 	return &Coordinator{
 		options: Options{Notice: func(string) {}}, terms: terms{version: "test", level: worker.Machine("").Level},
-		transit: &transit{Blobs: &wire.Blobs{}}, journal: &journal{}, pool: newPool(), ledger: newLedger(), costs: newCosts(RoundsAuto, 64, nil),
+		transit: &transit{Blobs: &wire.Blobs{}}, journal: &journal{}, pool: newPool(), ledger: newLedger(),
+		costs: newCosts(RoundsAuto, 64, nil),
 	}
 }
 
@@ -178,8 +179,10 @@ func (r *run) hostileRequests(t *testing.T) {
 	}
 	// Numbers that JSON or its reader do not have, and answers that go elsewhere.
 	for _, text := range []string{
-		`{"worker": "WORKER", "seq": 1e999, "state": "idle"}`, `{"worker": "WORKER", "seq": 9223372036854775813, "state": "idle"}`,
-		`{"worker": "WORKER", "seq": NaN}`, `{"worker": "WORKER", "seq": 70, "state": "round", "rounds": 1.5}`, `[[[[`, strings.Repeat("[", 1<<20), "\x00\xff", ``,
+		`{"worker": "WORKER", "seq": 1e999, "state": "idle"}`,
+		`{"worker": "WORKER", "seq": 9223372036854775813, "state": "idle"}`,
+		`{"worker": "WORKER", "seq": NaN}`, `{"worker": "WORKER", "seq": 70, "state": "round", "rounds": 1.5}`, `[[[[`,
+		strings.Repeat("[", 1<<20), "\x00\xff", ``,
 	} {
 		p.raw(wire.SubjectRequest, "", text)
 		p.raw(wire.SubjectHello, "", text)
@@ -193,7 +196,10 @@ func (r *run) hostileRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, reply := range []string{"$JS.API.STREAM.PURGE.OBJ_" + wire.Bucket, wire.SubjectRequest, wire.Inboxes, wire.Inboxes + "x.y", wire.Inboxes + "*.>", "$O." + wire.Bucket + ".M.x"} {
+	for _, reply := range []string{
+		"$JS.API.STREAM.PURGE.OBJ_" + wire.Bucket, wire.SubjectRequest, wire.Inboxes,
+		wire.Inboxes + "x.y", wire.Inboxes + "*.>", "$O." + wire.Bucket + ".M.x",
+	} {
 		p.raw(wire.SubjectHello, reply, `{"protocol": 1}`)
 		p.raw(wire.SubjectRequest, reply, `{"worker": "WORKER", "seq": 1000, "state": "idle"}`)
 	}
@@ -202,21 +208,28 @@ func (r *run) hostileRequests(t *testing.T) {
 	}
 	// Workers with numbers and names that no machine has.
 	for what, change := range map[string]func(first, second *wire.Hello){
-		"a name of a megabyte":   func(_, second *wire.Hello) { second.Host = long },
-		"a CPU of a megabyte":    func(_, second *wire.Hello) { second.CPU = long },
-		"a negative process":     func(_, second *wire.Hello) { second.PID = -1 },
-		"2^62 workers":           func(_, second *wire.Hello) { second.Workers = 1 << 62 },
-		"a version of no end":    func(first, _ *wire.Hello) { first.Version = long },
-		"another protocol":       func(first, _ *wire.Hello) { first.Protocol = -1 << 62 },
-		"facts without an end":   func(_, second *wire.Hello) { second.Facts = &study.Facts{Data: long} },
-		"a layout of no network": func(_, second *wire.Hello) { second.Facts = &study.Facts{Data: second.Facts.Data, Layout: long} },
+		"a name of a megabyte": func(_, second *wire.Hello) { second.Host = long },
+		"a CPU of a megabyte":  func(_, second *wire.Hello) { second.CPU = long },
+		"a negative process":   func(_, second *wire.Hello) { second.PID = -1 },
+		"2^62 workers":         func(_, second *wire.Hello) { second.Workers = 1 << 62 },
+		"a version of no end":  func(first, _ *wire.Hello) { first.Version = long },
+		"another protocol":     func(first, _ *wire.Hello) { first.Protocol = -1 << 62 },
+		"facts without an end": func(_, second *wire.Hello) { second.Facts = &study.Facts{Data: long} },
+		"a layout of no network": func(_, second *wire.Hello) {
+			second.Facts = &study.Facts{
+				Data:   second.Facts.Data,
+				Layout: long,
+			}
+		},
 	} {
 		var refused *wire.RefusedError
-		if _, err := puppetOf(t, r, change); !errors.As(err, &refused) || len(refused.Why) > 5000 || strings.ContainsAny(refused.Why, "\n\x1b") {
+		if _, err := puppetOf(t, r, change); !errors.As(err, &refused) || len(refused.Why) > 5000 ||
+			strings.ContainsAny(refused.Why, "\n\x1b") {
 			t.Errorf("%s: %.300v", what, err)
 		}
 	}
-	if _, err := puppetOf(t, r, func(_, second *wire.Hello) { second.Host = "a\x1b[2J\nb" }); err != nil || r.told("\x1b") > 0 || r.told("\n") > 0 {
+	if _, err := puppetOf(t, r, func(_, second *wire.Hello) { second.Host = "a\x1b[2J\nb" }); err != nil ||
+		r.told("\x1b") > 0 || r.told("\n") > 0 {
 		t.Errorf("a host that is no name: %v, %q", err, r.notices)
 	}
 }
@@ -233,7 +246,10 @@ func TestThreatManyWorkers(t *testing.T) {
 	}
 	l := connectTo(t, b)
 	var refused *wire.RefusedError
-	if _, err := l.Hello(t.Context(), wire.Hello{Machine: worker.Machine("test"), Worker: wire.Token(), Facts: &study.Facts{}}); !errors.As(err, &refused) || len(c.pool.handles) != wire.MaxWorkers {
+	if _, err := l.Hello(t.Context(), wire.Hello{
+		Machine: worker.Machine("test"), Worker: wire.Token(),
+		Facts: &study.Facts{},
+	}); !errors.As(err, &refused) || len(c.pool.handles) != wire.MaxWorkers {
 		t.Errorf("another worker: %v; there are %d", err, len(c.pool.handles))
 	}
 }
@@ -245,24 +261,45 @@ func TestThreatHostileRecords(t *testing.T) {
 		change func(record map[string]any)
 		says   string
 	}{
-		"client 2^62":             {func(r map[string]any) { r["clients"].([]any)[0] = 1 << 62 }, "other clients than"},
-		"a negative client":       {func(r map[string]any) { r["clients"].([]any)[2] = -1 }, "other clients than"},
-		"no clients":              {func(r map[string]any) { delete(r, "clients") }, "other clients than"},
-		"a million clients":       {func(r map[string]any) { r["clients"] = make([]int, 1<<20) }, "other clients than"},
-		"slot 2^62 dropped":       {func(r map[string]any) { r["dropped"], r["dropped_slots"] = 1, []int{1 << 62} }, "slot 4611686018427387904 of 3"},
-		"a negative slot dropped": {func(r map[string]any) { r["dropped"], r["dropped_slots"] = 1, []int{-1} }, "slot -1 of 3"},
-		"a slot dropped twice":    {func(r map[string]any) { r["dropped"], r["dropped_slots"] = 2, []int{1, 1} }, "slot 1 of 3"},
-		"2^62 dropped":            {func(r map[string]any) { r["dropped"] = 1 << 62 }, "4611686018427387904 dropped"},
-		"2^62 steps":              {func(r map[string]any) { r["steps"] = 1 << 62 }, "4611686018427387904 steps"},
-		"negative examples":       {func(r map[string]any) { r["examples"] = -1 }, "-1 steps"},
-		"an infinite score":       {func(r map[string]any) { r["score"] = "-inf" }, "its score is infinite"},
-		"a score of NaN":          {func(r map[string]any) { r["score"] = nil }, "no client of the cohort has validation samples to score on"},
-		"endless seconds":         {func(r map[string]any) { r["seconds_simulated"] = "inf" }, "simulated seconds"},
-		"hyperparameters":         {func(r map[string]any) { r["params"] = map[string]any{"client.lr": 1} }, "hyperparameters are set"},
-		"one value of a probe":    {func(r map[string]any) { r["probes"] = map[string]any{"val_error_before": []int{1}} }, "1 values of the probe"},
-		"a probe unasked":         {func(r map[string]any) { r["aggregates"] = map[string]any{"x": 1} }, "was not requested"},
-		"a mask of no data":       {func(r map[string]any) { r["masked_test_errors"] = map[string]any{"x": 1} }, "unknown mask"},
-		"a number of no type":     {func(r map[string]any) { r["steps"] = 1e300 }, "invalid record"},
+		"client 2^62":       {func(r map[string]any) { r["clients"].([]any)[0] = 1 << 62 }, "other clients than"},
+		"a negative client": {func(r map[string]any) { r["clients"].([]any)[2] = -1 }, "other clients than"},
+		"no clients":        {func(r map[string]any) { delete(r, "clients") }, "other clients than"},
+		"a million clients": {func(r map[string]any) { r["clients"] = make([]int, 1<<20) }, "other clients than"},
+		"slot 2^62 dropped": {
+			func(r map[string]any) { r["dropped"], r["dropped_slots"] = 1, []int{1 << 62} },
+			"slot 4611686018427387904 of 3",
+		},
+		"a negative slot dropped": {
+			func(r map[string]any) { r["dropped"], r["dropped_slots"] = 1, []int{-1} },
+			"slot -1 of 3",
+		},
+		"a slot dropped twice": {
+			func(r map[string]any) { r["dropped"], r["dropped_slots"] = 2, []int{1, 1} },
+			"slot 1 of 3",
+		},
+		"2^62 dropped":      {func(r map[string]any) { r["dropped"] = 1 << 62 }, "4611686018427387904 dropped"},
+		"2^62 steps":        {func(r map[string]any) { r["steps"] = 1 << 62 }, "4611686018427387904 steps"},
+		"negative examples": {func(r map[string]any) { r["examples"] = -1 }, "-1 steps"},
+		"an infinite score": {func(r map[string]any) { r["score"] = "-inf" }, "its score is infinite"},
+		"a score of NaN": {
+			func(r map[string]any) { r["score"] = nil },
+			"no client of the cohort has validation samples to score on",
+		},
+		"endless seconds": {func(r map[string]any) { r["seconds_simulated"] = "inf" }, "simulated seconds"},
+		"hyperparameters": {
+			func(r map[string]any) { r["params"] = map[string]any{"client.lr": 1} },
+			"hyperparameters are set",
+		},
+		"one value of a probe": {
+			func(r map[string]any) { r["probes"] = map[string]any{"val_error_before": []int{1}} },
+			"1 values of the probe",
+		},
+		"a probe unasked": {func(r map[string]any) { r["aggregates"] = map[string]any{"x": 1} }, "was not requested"},
+		"a mask of no data": {
+			func(r map[string]any) { r["masked_test_errors"] = map[string]any{"x": 1} },
+			"unknown mask",
+		},
+		"a number of no type": {func(r map[string]any) { r["steps"] = 1e300 }, "invalid record"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRun(t, func() study.Setup { return tinyStudy(t) })
@@ -289,7 +326,8 @@ func TestThreatHostileRecords(t *testing.T) {
 			}()
 			got, err := r.tune(t.Context())
 			r.isAsAlone(t, got, err, honest)
-			if told := ends(t, liar); told == nil || r.told(tt.says) == 0 || strings.Contains(told.Error(), "\n") || !strings.Contains(told.Error(), tt.says) {
+			if told := ends(t, liar); told == nil || r.told(tt.says) == 0 || strings.Contains(told.Error(), "\n") ||
+				!strings.Contains(told.Error(), tt.says) {
 				t.Errorf("the liar ends with %v, notices %q", told, r.notices)
 			}
 		})
@@ -371,7 +409,8 @@ func TestThreatHostileParts(t *testing.T) {
 			}
 			digest := strings.Repeat("ab", wire.DigestSize/2)
 			if tt.blob != "" {
-				claimBlob(t, p.Link, digest, fmt.Sprintf(`{"name": %q, "bucket": %q, "nuid": "x", "size": %s, "chunks": 1}`, digest, wire.Bucket, tt.blob))
+				claimBlob(t, p.Link, digest, fmt.Sprintf(`{"name": %q, "bucket": %q, "nuid": "x", "size": %s, "chunks": 1}`, digest,
+					wire.Bucket, tt.blob))
 			}
 			p.work(func(o *wire.Order) *wire.Request {
 				if o.Order != wire.OrderShare {
@@ -387,7 +426,8 @@ func TestThreatHostileParts(t *testing.T) {
 			honest := r.worker(t.Context(), nil)
 			select {
 			case err := <-ended:
-				if err != nil || r.told("dismissed ") != 2 && r.told("dismissed ") != 1 || r.told(tt.says) == 0 || ends(t, honest) != nil {
+				if err != nil || r.told("dismissed ") != 2 && r.told("dismissed ") != 1 || r.told(tt.says) == 0 ||
+					ends(t, honest) != nil {
 					t.Errorf("the study ends with %v, notices %q", err, r.notices)
 				}
 			case <-time.After(60 * time.Second):

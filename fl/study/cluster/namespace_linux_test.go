@@ -37,7 +37,8 @@ func attach(t *testing.T, here, there string) (space, device string) {
 	for _, command := range []string{
 		"link add " + device + " type veth peer name " + peer + " netns " + space,
 		"address add " + here + "/30 dev " + device, "link set " + device + " up",
-		"-n " + space + " address add " + there + "/30 dev " + peer, "-n " + space + " link set " + peer + " up", "-n " + space + " link set lo up",
+		"-n " + space + " address add " + there + "/30 dev " + peer, "-n " + space + " link set " + peer + " up",
+		"-n " + space + " link set lo up",
 	} {
 		if err := ip(t.Context(), strings.Fields(command)...); err != nil {
 			t.Skipf("a network namespace cannot be connected: %v", err)
@@ -54,7 +55,8 @@ func TestFaultNamespace(t *testing.T) {
 		t.Skip("it takes seconds")
 	}
 	space, device := attach(t, "10.213.77.1", "10.213.77.2")
-	bad := exec.CommandContext(t.Context(), "tc", "qdisc", "add", "dev", device, "root", "netem", "delay", "10ms", "loss", "1%", "rate", "1gbit")
+	bad := exec.CommandContext(t.Context(), "tc", "qdisc", "add", "dev", device, "root", "netem", "delay", "10ms", "loss",
+		"1%", "rate", "1gbit")
 	if out, err := bad.CombinedOutput(); err != nil {
 		t.Logf("the network is as good as it is: %v: %s", err, out)
 	}

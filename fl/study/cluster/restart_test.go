@@ -17,7 +17,10 @@ func siteServer(t *testing.T, port int) (*server.Server, int) {
 	if port == 0 {
 		port = server.RANDOM_PORT
 	}
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(), Username: "site", Password: "secret"})
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: port, NoSigs: true, NoLog: true, JetStream: true,
+		StoreDir: t.TempDir(), Username: "site", Password: "secret",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +64,8 @@ func TestExternalRestarts(t *testing.T) {
 			}
 			r.sameAsAlone(t, r.worker(t.Context(), nil), r.worker(t.Context(), nil))
 			at := "NATS server nats://127.0.0.1:" + strconv.Itoa(port) + ": "
-			if restarts < tt.restarts || r.told(" joined (") != 2 || r.told(at+"connection lost") == 0 || r.told(at+"connected again") == 0 || r.told(" lost") > r.told("connection lost") {
+			if restarts < tt.restarts || r.told(" joined (") != 2 || r.told(at+"connection lost") == 0 ||
+				r.told(at+"connected again") == 0 || r.told(" lost") > r.told("connection lost") {
 				t.Errorf("after %d restarts: notices %q", restarts, r.notices)
 			}
 		})

@@ -72,21 +72,41 @@ func TestRogueWorkers(t *testing.T) {
 				return s
 			}
 		}, RoundsNever, 0, "another memory layout"},
-		"a claimed panic":   {func(l *levers) { l.round = func() error { return &shard.PanicError{Value: "no"} } }, RoundsNever, 0, "panic in a client task: no"},
+		"a claimed panic": {
+			func(l *levers) { l.round = func() error { return &shard.PanicError{Value: "no"} } },
+			RoundsNever, 0, "panic in a client task: no",
+		},
 		"a claimed failure": {func(l *levers) { l.round = func() error { return errors.New("no") } }, RoundsNever, 0, ": no"},
 		"other steps":       {record(`"steps":`, `"steps":1`), RoundsNever, 1, other},
 		"another score":     {record(`"score":0.`, `"score":0.00`), RoundsNever, 1, other},
-		"another rate":      {func(l *levers) { l.plan = func(p *fl.Plan) { p.Clients[0].LR *= 1.01 } }, RoundsNever, 1, other},
-		"a rate in parts":   {func(l *levers) { l.part = func(s *shard.Round) { s.Plan.Clients[0].LR *= 1.01 } }, RoundsAlways, 1, other},
-		"weights in parts":  {func(l *levers) { l.part = func(s *shard.Round) { scaled(s.Weights, 1.001) } }, RoundsAlways, 1, other},
-		"weights in exams":  {func(l *levers) { l.exam = func(x *shard.Exam) { scaled(x.Weights, -1) } }, RoundsAlways, 1, other},
+		"another rate": {
+			func(l *levers) { l.plan = func(p *fl.Plan) { p.Clients[0].LR *= 1.01 } }, RoundsNever, 1,
+			other,
+		},
+		"a rate in parts": {
+			func(l *levers) { l.part = func(s *shard.Round) { s.Plan.Clients[0].LR *= 1.01 } },
+			RoundsAlways, 1, other,
+		},
+		"weights in parts": {
+			func(l *levers) { l.part = func(s *shard.Round) { scaled(s.Weights, 1.001) } }, RoundsAlways, 1,
+			other,
+		},
+		"weights in exams": {
+			func(l *levers) { l.exam = func(x *shard.Exam) { scaled(x.Weights, -1) } }, RoundsAlways, 1,
+			other,
+		},
 		"a part cut off": {func(l *levers) {
 			l.result = func(text []byte, _ error) ([]byte, error) { return text[:len(text)/2], nil }
 		}, RoundsAlways, 0, "part"},
 		"a panic in parts": {func(l *levers) {
 			l.result = func([]byte, error) ([]byte, error) { return nil, &shard.PanicError{Value: "no"} }
 		}, RoundsAlways, 0, "panic in a client task: no"},
-		"a failure in parts": {func(l *levers) { l.result = func([]byte, error) ([]byte, error) { return nil, errors.New("no") } }, RoundsAlways, 0, ": no"},
+		"a failure in parts": {func(l *levers) {
+			l.result = func([]byte, error) ([]byte, error) {
+				return nil,
+					errors.New("no")
+			}
+		}, RoundsAlways, 0, ": no"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRun(t, func() study.Setup {
@@ -108,7 +128,8 @@ func TestRogueWorkers(t *testing.T) {
 			r.await(2)
 			r.isAsAlone(t, got, err, honest)
 			refused, ok := errors.AsType[*wire.RefusedError](ends(t, liar))
-			if !ok || !strings.Contains(refused.Why, "dismissed ") || !strings.Contains(refused.Why, "-1 on ") || r.told("-1 lost") != 1 || r.told(tt.says) == 0 || r.told("-2 lost") > 0 {
+			if !ok || !strings.Contains(refused.Why, "dismissed ") || !strings.Contains(refused.Why, "-1 on ") ||
+				r.told("-1 lost") != 1 || r.told(tt.says) == 0 || r.told("-2 lost") > 0 {
 				t.Errorf("the liar ends with %v, notices %q", refused, r.notices)
 			}
 			if told := r.coordinator.Audited(); len(told.Dismissed) != 1 || !strings.Contains(told.Dismissed[0], tt.says) {

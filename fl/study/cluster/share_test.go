@@ -248,7 +248,8 @@ func TestClusterRefusesToShare(t *testing.T) {
 	r := newRun(t, func() study.Setup { return largeCohorts(t, "method=scaffold", "sampling=without", "cohort=3") })
 	r.options.Rounds = RoundsAlways
 	_, err := r.tune(t.Context())
-	if err == nil || !strings.HasPrefix(err.Error(), `--cluster-rounds always: method "scaffold" keeps a state for each client`) || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.HasPrefix(err.Error(),
+		`--cluster-rounds always: method "scaffold" keeps a state for each client`) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("it ends with %v", err)
 	}
 }

@@ -65,7 +65,8 @@ func TestPrivateStudy(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if o, _ := public.Scores(c.Score.Options()); o != c.Score.Options() || public.After(40).Epsilon >= a.After(40).Epsilon {
+				if o, _ := public.Scores(c.Score.Options()); o != c.Score.Options() ||
+					public.After(40).Epsilon >= a.After(40).Epsilon {
 					t.Errorf("with public scores the study costs no less, and scores have %+v", o)
 				}
 			}
@@ -129,8 +130,11 @@ func TestMechanisms(t *testing.T) {
 			for _, rounds := range []int{0, 1, 7, 23} {
 				want := privacy.Plan{Q: 1, Sigma: p.Noise / moves, Steps: steps(rounds)}.PLD(delta)
 				spent := a.After(rounds)
-				if spent.Participations != taken[rounds] || math.Abs(spent.Epsilon-want) > 1e-9 || math.Abs(a.Spent(rounds)-want) > 1e-9 || a.Bound(rounds) < want || a.Shown(rounds) < want-1e-9 || a.Shown(rounds) > a.Shown(c.Rounds) {
-					t.Errorf("%s, %s: %d rounds cost %v, %v and at most %v with %d participations, want %v with %d", mechanism, sampling, rounds, spent.Epsilon, a.Spent(rounds), a.Bound(rounds), spent.Participations, want, taken[rounds])
+				if spent.Participations != taken[rounds] || math.Abs(spent.Epsilon-want) > 1e-9 ||
+					math.Abs(a.Spent(rounds)-want) > 1e-9 || a.Bound(rounds) < want || a.Shown(rounds) < want-1e-9 ||
+					a.Shown(rounds) > a.Shown(c.Rounds) {
+					t.Errorf("%s, %s: %d rounds cost %v, %v and at most %v with %d participations, want %v with %d", mechanism,
+						sampling, rounds, spent.Epsilon, a.Spent(rounds), a.Bound(rounds), spent.Participations, want, taken[rounds])
 				}
 			}
 			if e := a.After(c.Rounds).Epsilon; e > 4 || e < 3.999 {
@@ -174,7 +178,8 @@ func TestSampleAccount(t *testing.T) {
 				want = max(want, privacy.ByRDP(privacy.Plans{plan}, 1e-5))
 			}
 			spent := a.After(3 * taken)
-			if math.Abs(spent.Epsilon-want) > 1e-9 || a.Spent(3*taken) != spent.Epsilon || a.Bound(3*taken) != spent.Epsilon || spent.Participations != taken {
+			if math.Abs(spent.Epsilon-want) > 1e-9 || a.Spent(3*taken) != spent.Epsilon || a.Bound(3*taken) != spent.Epsilon ||
+				spent.Participations != taken {
 				t.Errorf("%d participations cost %v, and %d, want %v", taken, spent.Epsilon, spent.Participations, want)
 			}
 		}

@@ -78,7 +78,8 @@ func drawConfig(t *rapid.T) *Config {
 		c.Model = Model{Layers: drawLayers(t, 1, 2)}
 	}
 	c.Space = nil
-	for _, dim := range rapid.SliceOfDistinct(rapid.StringMatching(`(client|server|x y)\.[a-z "\\]{1,6}`), rapid.ID).Draw(t, "dimensions") {
+	for _, dim := range rapid.SliceOfDistinct(rapid.StringMatching(`(client|server|x y)\.[a-z "\\]{1,6}`),
+		rapid.ID).Draw(t, "dimensions") {
 		if c.Space == nil {
 			c.Space = map[string]any{}
 		}
@@ -106,7 +107,10 @@ func drawLayers(t *rapid.T, least, depth int) []models.LayerSpec {
 		l.Type = rapid.SampledFrom(models.LayerTypes()).Draw(t, "type").Name
 		if rapid.Bool().Draw(t, "choices") {
 			l.Units, l.Kernel = 0, 0
-			l.Choices = map[string]models.LayerChoice{"units": {Choices: []int{1, int(rapid.Int32().Draw(t, "option"))}}, "kernel": {As: rapid.StringN(1, 9, -1).Draw(t, "as")}}
+			l.Choices = map[string]models.LayerChoice{
+				"units":  {Choices: []int{1, int(rapid.Int32().Draw(t, "option"))}},
+				"kernel": {As: rapid.StringN(1, 9, -1).Draw(t, "as")},
+			}
 		}
 		if depth > 0 && rapid.Bool().Draw(t, "residual") {
 			l.Body, l.Shortcut = drawLayers(t, 0, depth-1), drawLayers(t, 0, depth-1)

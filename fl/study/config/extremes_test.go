@@ -9,14 +9,16 @@ import (
 // extremes are values of which nearly every key refuses some.
 var extremes = []string{
 	"-1", "0", "1", "0.5", "1e-300", "1e39", "1e300", "1e999", "nan", "inf", "-inf", "2147483647", "2147483648",
-	"4611686018427387904", "-9223372036854775808", "9223372036854775808", `""`, `"x"`, "x", "true", "[]", "[-1]", "{}", "{x = 1}",
+	"4611686018427387904", "-9223372036854775808", "9223372036854775808", `""`, `"x"`, "x", "true", "[]", "[-1]", "{}",
+	"{x = 1}",
 	strings.Repeat("9", 5000), strings.Repeat("x", 5000), "[" + strings.Repeat("[", 500) + strings.Repeat("]", 500) + "]",
 }
 
 // TestExtremesOfEveryKey gives each key each of these: it is refused in lines that
 // each name a key, or loads as it is written. So a new key is tried, too.
 func TestExtremesOfEveryKey(t *testing.T) {
-	base := write(t, "model = \"logistic\"\ncohort = 2\nrounds = 1\n[data]\nname = \"glyphs\"\n[space]\n\"client.lr\" = {log10 = [-3, 0]}\n")
+	base := write(t,
+		"model = \"logistic\"\ncohort = 2\nrounds = 1\n[data]\nname = \"glyphs\"\n[space]\n\"client.lr\" = {log10 = [-3, 0]}\n")
 	names := []string{"space.client.lr", "space.x", "tuner.options.x", "client_tuner.options.x", "model.layers", "nosuch"}
 	for _, k := range keys {
 		names = append(names, k.Name)

@@ -25,11 +25,17 @@ func TestLoadErrors(t *testing.T) {
 		want       string
 	}{
 		{"misspelt", "name = \"x\"\n\nrond = 3\n", nil, `study.toml:3: unknown key "rond" (did you mean "rounds"?)`},
-		{"misspelt in a table", "[client]\nlr = 0.1\nbacth = 3\n", nil, `study.toml:3: unknown key "client.bacth" (did you mean "client.batch"?)`},
+		{
+			"misspelt in a table", "[client]\nlr = 0.1\nbacth = 3\n", nil,
+			`study.toml:3: unknown key "client.bacth" (did you mean "client.batch"?)`,
+		},
 		{"misspelt table", "[clinet]\nlr = 0.1\n", nil, `study.toml:2: unknown key "clinet.lr" (did you mean "client.lr"?)`},
 		{"dotted", "server.rl = 3\n", nil, `study.toml:1: unknown key "server.rl" (did you mean "server.lr"?)`},
 		{"quoted", "\n\"client.lrr\" = 3\n", nil, `study.toml:2: unknown key "client.lrr" (did you mean "client.lr"?)`},
-		{"last part only", "weight_decay = 0.1\n", nil, `study.toml:1: unknown key "weight_decay" (did you mean "client.weight_decay"?)`},
+		{
+			"last part only", "weight_decay = 0.1\n", nil,
+			`study.toml:1: unknown key "weight_decay" (did you mean "client.weight_decay"?)`,
+		},
 		{"nothing like it", "quux_frobnicator = 1\n", nil, `study.toml:1: unknown key "quux_frobnicator"`},
 		{"first of two", "cohort = 1\nzeta.a = 1\nalpah = 2\n", nil, `study.toml:2: unknown key "zeta.a"`},
 		{"empty table", "[clients]\n", nil, `study.toml:1: unknown key "clients"`},
@@ -43,28 +49,78 @@ func TestLoadErrors(t *testing.T) {
 		{"list of numbers", "data.hi = [0.5, \"x\"]\n", nil, `study.toml:1: data.hi: must be a list of numbers`},
 		{"no list", "data.hi = \"much\"\n", nil, `study.toml:1: data.hi = "much": must be a list of numbers`},
 		{"negative seed", "seed = -1\n", nil, `study.toml:1: seed = -1: must be a non-negative integer`},
-		{"beyond 64 bits", "", []string{"client.steps=9223372036854775808"}, `client.steps = 9223372036854775808: exceeds the range of 64-bit integers; must be an integer`},
-		{"beyond 64 bits, a real number", "", []string{"client.lr=1e999"}, `client.lr = 1e999: exceeds the range of 64-bit numbers; must be a number`},
-		{"beyond 31 bits", "rounds = 2147483648\n", nil, `study.toml:1: rounds = 2147483648: must be an integer in [-2147483648, 2147483647]`},
+		{
+			"beyond 64 bits", "",
+			[]string{"client.steps=9223372036854775808"},
+			`client.steps = 9223372036854775808: exceeds the range of 64-bit integers; must be an integer`,
+		},
+		{
+			"beyond 64 bits, a real number", "",
+			[]string{"client.lr=1e999"},
+			`client.lr = 1e999: exceeds the range of 64-bit numbers; must be a number`,
+		},
+		{
+			"beyond 31 bits", "rounds = 2147483648\n", nil,
+			`study.toml:1: rounds = 2147483648: must be an integer in [-2147483648, 2147483647]`,
+		},
 		{"long seed", "seed = \"18446744073709551616\"\n", nil, `must be an integer in [0, 2^64 - 1]`},
 		{"twice", "client.lr = 1\n\"client.lr\" = 2\n", nil, `key "client.lr" is set twice`},
 		{"syntax", "rounds = 3\ncohort = = 4\n", nil, `study.toml:2: `},
-		{"space", "[space]\n\"client.lr\" = {lgo10 = [-4, 0]}\n", nil, `study.toml:2: space: client.lr: unknown kind "lgo10"`},
+		{
+			"space", "[space]\n\"client.lr\" = {lgo10 = [-4, 0]}\n", nil,
+			`study.toml:2: space: client.lr: unknown kind "lgo10"`,
+		},
 		{"space dotted", "[space]\nclient.lr = [-4, 0]\n", nil, `study.toml:2: space: client.lr: must be one of`},
-		{"option", "[tuner.options]\na = 1\nb = [1]\n", nil, `study.toml:3: tuner.options.b: a value must be a number, a string or a bool`},
-		{"model", "model = 3\n", nil, `study.toml:1: model: must be the name of a model or a list of tables [[model.layers]]`},
-		{"layer key", "[[model.layers]]\ntype = \"dense\"\nunit = 3\n", nil, `model.layers[1]: unknown key "unit" (did you mean "units"?)`},
-		{"key of a branch", "[[model.layers]]\ntype = \"residual\"\n[[model.layers.body]]\nunit = 3\n", nil, `model.layers[1].body[1]: unknown key "unit" (did you mean "units"?)`},
-		{"branch", "[[model.layers]]\ntype = \"residual\"\nbody = \"conv\"\n", nil, `model.layers[1].body: must be a list of tables, the layers of a branch`},
-		{"layer type", "[[model.layers]]\ntype = \"dense\"\nunits = \"3\"\n", nil, `model.layers[1].units = "3": must be an integer`},
-		{"another name", "[client]\nlearning_rate = 0.1\n", nil, `study.toml:2: unknown key "client.learning_rate" (did you mean "client.lr"?)`},
-		{"another name alone", "", []string{"batch_size=3"}, `--set batch_size=3: unknown key "batch_size" (did you mean "client.batch"?)`},
-		{"type of a layer", "[[model.layers]]\ntype = \"conv2d\"\n", nil, `model.layers[1]: unknown type "conv2d" (did you mean "conv"?); available: add, attention, avgpool, batchnorm, channels, concat, conv, `},
+		{
+			"option", "[tuner.options]\na = 1\nb = [1]\n", nil,
+			`study.toml:3: tuner.options.b: a value must be a number, a string or a bool`,
+		},
+		{
+			"model", "model = 3\n", nil,
+			`study.toml:1: model: must be the name of a model or a list of tables [[model.layers]]`,
+		},
+		{
+			"layer key", "[[model.layers]]\ntype = \"dense\"\nunit = 3\n", nil,
+			`model.layers[1]: unknown key "unit" (did you mean "units"?)`,
+		},
+		{
+			"key of a branch", "[[model.layers]]\ntype = \"residual\"\n[[model.layers.body]]\nunit = 3\n", nil,
+			`model.layers[1].body[1]: unknown key "unit" (did you mean "units"?)`,
+		},
+		{
+			"branch", "[[model.layers]]\ntype = \"residual\"\nbody = \"conv\"\n", nil,
+			`model.layers[1].body: must be a list of tables, the layers of a branch`,
+		},
+		{
+			"layer type", "[[model.layers]]\ntype = \"dense\"\nunits = \"3\"\n", nil,
+			`model.layers[1].units = "3": must be an integer`,
+		},
+		{
+			"another name", "[client]\nlearning_rate = 0.1\n", nil,
+			`study.toml:2: unknown key "client.learning_rate" (did you mean "client.lr"?)`,
+		},
+		{
+			"another name alone", "",
+			[]string{"batch_size=3"},
+			`--set batch_size=3: unknown key "batch_size" (did you mean "client.batch"?)`,
+		},
+		{
+			"type of a layer", "[[model.layers]]\ntype = \"conv2d\"\n", nil,
+			`model.layers[1]: unknown type "conv2d" (did you mean "conv"?); available: add, attention, avgpool, batchnorm, channels, concat, conv, `,
+		},
 		{"set", "", []string{"rouns=3"}, `--set rouns=3: unknown key "rouns" (did you mean "rounds"?)`},
 		{"set without value", "", []string{"rounds"}, `--set rounds: want key=value`},
 		{"set type", "", []string{"client.lr=fast"}, `--set client.lr=fast: client.lr = "fast": must be a number`},
-		{"set a path of Windows", "", []string{`data.path="C:\Users\own.npz"`}, `--set data.path="C:\Users\own.npz": invalid TOML value "C:\Users\own.npz": expected eight hexadecimal digits after '\U', but got "C:\\Us" instead; write a path with \ in single quotes, such as 'C:\Users\me\own.npz'`},
-		{"set a path of Windows with no code", "", []string{`data.path="D:\own.npz"`}, `; write a path with \ in single quotes, such as 'C:\Users\me\own.npz'`},
+		{
+			"set a path of Windows", "",
+			[]string{`data.path="C:\Users\own.npz"`},
+			`--set data.path="C:\Users\own.npz": invalid TOML value "C:\Users\own.npz": expected eight hexadecimal digits after '\U', but got "C:\\Us" instead; write a path with \ in single quotes, such as 'C:\Users\me\own.npz'`,
+		},
+		{
+			"set a path of Windows with no code", "",
+			[]string{`data.path="D:\own.npz"`},
+			`; write a path with \ in single quotes, such as 'C:\Users\me\own.npz'`,
+		},
 		{"set broken table", "", []string{"space.x={log10=[1"}, `--set space.x={log10=[1: invalid TOML value {log10=[1`},
 		{"set of two lines", "", []string{"rounds=3\ncohort=4"}, `--set rounds=3; cohort=4: want key=value on one line`},
 		{"set twice", "", []string{"cohort=3", "cohort=4"}, `--set cohort=4: key "cohort" is set twice; leave one out`},
@@ -81,7 +137,8 @@ func TestLoadErrors(t *testing.T) {
 	if _, err := Load(Source{Preset: "femnst"}); err == nil || !strings.Contains(err.Error(), `did you mean "femnist"?`) {
 		t.Errorf("an unknown preset gives %v", err)
 	}
-	if _, err := Load(Source{File: filepath.Join(t.TempDir(), "no.toml")}); err == nil || !strings.Contains(err.Error(), "no.toml") {
+	if _, err := Load(Source{File: filepath.Join(t.TempDir(), "no.toml")}); err == nil || !strings.Contains(err.Error(),
+		"no.toml") {
 		t.Errorf("a missing file gives %v", err)
 	}
 }
@@ -117,7 +174,8 @@ func TestSetTakesLiteralsAndBareWords(t *testing.T) {
 	seed := uint64(1<<64 - 1)
 	c, err := Load(Source{Seed: &seed, Sets: []string{
 		"data.path=../x", "data.split=80/10/10", "name=2024", "data.iid=true", "client.lr=1e-3", "client.epochs=2",
-		`space."client.lr"={log10=[-3,0]}`, "space.server.lr={choice=[1, 0.5]}", "tuner.options.mode=fast", "tuner.options.n=3",
+		`space."client.lr"={log10=[-3,0]}`, "space.server.lr={choice=[1, 0.5]}", "tuner.options.mode=fast",
+		"tuner.options.n=3",
 		`data.encoding="leaf"`, "tuner.allow=[]", "model.layers=[{type='dense', rate=0.0}]", "data.name = a=b",
 		"data.sizes=[100, 200]", "data.hi=0.4",
 	}})
@@ -132,7 +190,10 @@ func TestSetTakesLiteralsAndBareWords(t *testing.T) {
 	}
 	want := []any{
 		"../x", "80/10/10", "2024", new(true), 1e-3, 2.0,
-		map[string]any{"client.lr": map[string]any{"log10": []any{-3.0, 0.0}}, "server.lr": map[string]any{"choice": []any{1.0, 0.5}}},
+		map[string]any{
+			"client.lr": map[string]any{"log10": []any{-3.0, 0.0}},
+			"server.lr": map[string]any{"choice": []any{1.0, 0.5}},
+		},
 		map[string]any{"mode": "fast", "n": 3.0},
 		"leaf", 0, "dense", &rate, seed, "a=b",
 		[]int{100, 200},
@@ -155,12 +216,14 @@ func TestLayersOverride(t *testing.T) {
 		return c
 	}
 	preset := load(Source{Preset: "femnist-fedex"})
-	if preset.Budget != (Budget{Rounds: 2000, TrialRounds: 200}) || preset.Tuner.Options["eta"] != 3.0 || preset.ClientTuner.Name != "fedex" || preset.Name != "femnist-fedex" {
+	if preset.Budget != (Budget{Rounds: 2000, TrialRounds: 200}) || preset.Tuner.Options["eta"] != 3.0 ||
+		preset.ClientTuner.Name != "fedex" || preset.Name != "femnist-fedex" {
 		t.Fatalf("the preset gives %+v", preset)
 	}
 	file := write(t, "budget.rounds = 1000\nclient.lr = 0.7\nname = \"mine\"\n")
 	c := load(Source{Preset: "femnist-fedex", File: file, Sets: []string{"client.lr=0.3"}})
-	if c.Budget != (Budget{Rounds: 1000, TrialRounds: 100}) || c.Client.LR != 0.3 || c.Name != "mine" || c.Cohort != preset.Cohort {
+	if c.Budget != (Budget{Rounds: 1000, TrialRounds: 100}) || c.Client.LR != 0.3 || c.Name != "mine" ||
+		c.Cohort != preset.Cohort {
 		t.Errorf("the layers give %+v", c)
 	}
 	for sets, want := range map[string]Budget{
@@ -174,8 +237,12 @@ func TestLayersOverride(t *testing.T) {
 			t.Errorf("%s gives %+v, want %+v", sets, c.Budget, want)
 		}
 	}
-	c = load(Source{Preset: "femnist-fedex", Tuner: "random", ClientTuner: "none", Sets: []string{"tuner.options.trials=4"}})
-	if !reflect.DeepEqual(c.Tuner.Options, map[string]any{"trials": 4.0}) || c.ClientTuner.Name != "" || c.ClientTuner.Options != nil {
+	c = load(Source{
+		Preset: "femnist-fedex", Tuner: "random", ClientTuner: "none",
+		Sets: []string{"tuner.options.trials=4"},
+	})
+	if !reflect.DeepEqual(c.Tuner.Options, map[string]any{"trials": 4.0}) || c.ClientTuner.Name != "" ||
+		c.ClientTuner.Options != nil {
 		t.Errorf("another tuner gives %+v, %+v", c.Tuner, c.ClientTuner)
 	}
 	c = load(Source{Preset: "femnist-fedex", Tuner: "sha", Sets: []string{"client_tuner.options.configs=9"}})
@@ -183,7 +250,8 @@ func TestLayersOverride(t *testing.T) {
 		t.Errorf("the same tuner gives %+v, %+v", c.Tuner, c.ClientTuner)
 	}
 	c = load(Source{Preset: "quickstart", Sets: []string{"model=logistic", `space."client.lr"=none`}})
-	if c.Model.Name != "logistic" || c.Model.Layers != nil || c.Space["client.lr"] != nil || c.Space["client.momentum"] == nil {
+	if c.Model.Name != "logistic" || c.Model.Layers != nil || c.Space["client.lr"] != nil ||
+		c.Space["client.momentum"] == nil {
 		t.Errorf("a model by name gives %+v, the space is %v", c.Model, c.Space)
 	}
 	inline := load(Source{Sets: []string{`model.layers=[{type='residual', body=[{type='conv', filters=4, kernel=3, pad=1}], shortcut=[{type='relu'}]}, {type='dense'}]`}})
@@ -200,7 +268,8 @@ type = "relu"
 [[model.layers]]
 type = "dense"
 `)})
-	if l := tables.Model.Layers; len(l) != 2 || len(l[0].Body) != 1 || l[0].Body[0].Pad != 1 || len(l[0].Shortcut) != 1 || !reflect.DeepEqual(l, inline.Model.Layers) {
+	if l := tables.Model.Layers; len(l) != 2 || len(l[0].Body) != 1 || l[0].Body[0].Pad != 1 || len(l[0].Shortcut) != 1 ||
+		!reflect.DeepEqual(l, inline.Model.Layers) {
 		t.Errorf("a residual block is %+v, inline %+v", l, inline.Model.Layers)
 	}
 	c = load(Source{Preset: "femnist", File: write(t, "[[model.layers]]\ntype = \"dense\"\n")})

@@ -18,20 +18,51 @@ import (
 func TestSpaceErrors(t *testing.T) {
 	head := "rounds = 3\n[space]\n"
 	tests := []struct{ name, text, set, want string }{
-		{"below the range", head + "\"client.lr\" = {uniform = [-0.02, 1]}\n", "", `study.toml:3: space.client.lr = {uniform = [-0.02, 1]}: client.lr = -0.02: must be a finite number > 0`},
-		{"text among numbers", head + "\"client.lr\" = {choice = [0.1, \"high\"]}\n", "", `study.toml:3: space.client.lr = {choice = [0.1, "high"]}: client.lr: must be a number, not high`},
+		{
+			"below the range", head + "\"client.lr\" = {uniform = [-0.02, 1]}\n", "",
+			`study.toml:3: space.client.lr = {uniform = [-0.02, 1]}: client.lr = -0.02: must be a finite number > 0`,
+		},
+		{
+			"text among numbers", head + "\"client.lr\" = {choice = [0.1, \"high\"]}\n", "",
+			`study.toml:3: space.client.lr = {choice = [0.1, "high"]}: client.lr: must be a number, not high`,
+		},
 		{"batch", head + "\"client.batch\" = {int = [-5, 9]}\n", "", `client.batch = -5: must be a positive integer`},
 		{"fractions of a batch", head + "\"client.batch\" = {uniform = [1, 64]}\n", "", `client.batch: must be an integer`},
 		{"more than a batch can be", head + "\"client.batch\" = {log2 = [0, 40]}\n", "", `client.batch: must be an integer`},
-		{"not used", head + "\"server.momentum\" = {uniform = [0, 0.9]}\n", "", `study.toml:3: space.server.momentum = {uniform = [0, 0.9]}: server.momentum = 0.9: method "fedavg" does not use it`},
-		{"not used by the method", "method = \"fedprox\"\n" + head + "\"client.lambda\" = {log10 = [-3, 0]}\n\"client.mu\" = {log10 = [-3, 0]}\n", "", `study.toml:4: space.client.lambda = {log10 = [-3, 0]}: client.lambda = 0.001: method "fedprox" does not use it`},
+		{
+			"not used", head + "\"server.momentum\" = {uniform = [0, 0.9]}\n", "",
+			`study.toml:3: space.server.momentum = {uniform = [0, 0.9]}: server.momentum = 0.9: method "fedavg" does not use it`,
+		},
+		{
+			"not used by the method", "method = \"fedprox\"\n" + head +
+				"\"client.lambda\" = {log10 = [-3, 0]}\n\"client.mu\" = {log10 = [-3, 0]}\n", "",
+			`study.toml:4: space.client.lambda = {log10 = [-3, 0]}: client.lambda = 0.001: method "fedprox" does not use it`,
+		},
 		{"a value with another meaning", head + "\"client.dropout\" = {uniform = [-1, 0.5]}\n", "", `client.dropout = -`},
-		{"from a single value into an interval", head + "\"client.bias_decay\" = {uniform = [-1, 100]}\n", "", `client.bias_decay = -0.99`},
-		{"one of two that depend", head + "\"client.steps\" = {int = [0, 5]}\n\"client.epochs\" = {uniform = [0, 2]}\n", "", `client.epochs = 0: must be in (0, 1e6]`},
-		{"widths between", "method = \"heterofl\"\n" + head + "\"client.width\" = {uniform = [0, 1]}\n", "", `client.width = `},
-		{"by --set", "", `space.client.lr={int=[0,1]}`, `--set space.client.lr={int=[0,1]}: space.client.lr = {int = [0, 1]}: client.lr = 0: must be`},
-		{"a key that no dimension replaces", "server.lr = 0.5\n" + head + "\"client.lr\" = {log10 = [-3, 0]}\n", "", `study.toml:1: server.lr = 0.5: method "fedavg" does not use it`},
-		{"no dimension", "method = \"fedprox\"\nclient.mu = 0\n" + head + "\"client.lr\" = {log10 = [-3, 0]}\n", "", `study.toml:2: client.mu = 0: method "fedprox" needs a finite number > 0`},
+		{
+			"from a single value into an interval", head + "\"client.bias_decay\" = {uniform = [-1, 100]}\n", "",
+			`client.bias_decay = -0.99`,
+		},
+		{
+			"one of two that depend", head + "\"client.steps\" = {int = [0, 5]}\n\"client.epochs\" = {uniform = [0, 2]}\n", "",
+			`client.epochs = 0: must be in (0, 1e6]`,
+		},
+		{
+			"widths between", "method = \"heterofl\"\n" + head + "\"client.width\" = {uniform = [0, 1]}\n", "",
+			`client.width = `,
+		},
+		{
+			"by --set", "", `space.client.lr={int=[0,1]}`,
+			`--set space.client.lr={int=[0,1]}: space.client.lr = {int = [0, 1]}: client.lr = 0: must be`,
+		},
+		{
+			"a key that no dimension replaces", "server.lr = 0.5\n" + head + "\"client.lr\" = {log10 = [-3, 0]}\n", "",
+			`study.toml:1: server.lr = 0.5: method "fedavg" does not use it`,
+		},
+		{
+			"no dimension", "method = \"fedprox\"\nclient.mu = 0\n" + head + "\"client.lr\" = {log10 = [-3, 0]}\n", "",
+			`study.toml:2: client.mu = 0: method "fedprox" needs a finite number > 0`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -133,13 +164,17 @@ func drawSpace(t *rapid.T) *Config {
 
 // drawDim draws a dimension whose ends lie near the ends of ranges.
 func drawDim(t *rapid.T) any {
-	edge := rapid.SampledFrom([]float64{-1, -0.5, 0, 0, 0.001, 0.0625, 0.5, 0.5, 0.9, 1, 1, 2, 3, 5, 100, 1e6, 1e7, math.MaxInt32, 1e12})
+	edge := rapid.SampledFrom([]float64{
+		-1, -0.5, 0, 0, 0.001, 0.0625, 0.5, 0.5, 0.9, 1, 1, 2, 3, 5, 100, 1e6, 1e7,
+		math.MaxInt32, 1e12,
+	})
 	a, b := edge.Draw(t, "a"), edge.Draw(t, "b")
 	lo, hi := min(a, b), max(a, b)
 	bounded := func(most float64) []any {
 		return []any{math.Trunc(max(-most, min(lo, most))), math.Trunc(max(-most, min(hi, most)))}
 	}
-	switch kind := rapid.SampledFrom([]string{"uniform", "int", "log2", "log10", "log10_1m", "choice"}).Draw(t, "kind"); kind {
+	switch kind := rapid.SampledFrom([]string{"uniform", "int", "log2", "log10", "log10_1m", "choice"}).Draw(t,
+		"kind"); kind {
 	case "uniform":
 		return map[string]any{kind: []any{lo, hi}}
 	case "int":
@@ -178,17 +213,20 @@ func TestDeepDocumentsAreRefused(t *testing.T) {
 			t.Errorf("%s by --set: got error %.2000v", name, err)
 		}
 	}
-	if _, err := Load(Source{File: write(t, "# "+strings.Repeat("x", maxDocument))}); err == nil || !strings.Contains(err.Error(), "study.toml: study file larger than 1048576 bytes") {
+	if _, err := Load(Source{File: write(t, "# "+strings.Repeat("x", maxDocument))}); err == nil ||
+		!strings.Contains(err.Error(), "study.toml: study file larger than 1048576 bytes") {
 		t.Errorf("a large file: got error %v", err)
 	}
 	var many strings.Builder
 	for i := range 20_000 {
 		fmt.Fprintf(&many, "key%d = 1\n", i)
 	}
-	if _, err := Load(Source{File: write(t, many.String())}); err == nil || !strings.Contains(err.Error(), `study.toml:1: unknown key "key0"`) {
+	if _, err := Load(Source{File: write(t, many.String())}); err == nil || !strings.Contains(err.Error(),
+		`study.toml:1: unknown key "key0"`) {
 		t.Errorf("many unknown keys: got error %v", err)
 	}
-	c, err := Load(Source{File: write(t, "name = \"a[[[[.\" # "+strings.Repeat("[", 100)+"\ndata.path = '"+strings.Repeat(".", 100)+"'\n")})
+	c, err := Load(Source{File: write(t, "name = \"a[[[[.\" # "+strings.Repeat("[", 100)+"\ndata.path = '"+
+		strings.Repeat(".", 100)+"'\n")})
 	if err != nil || c.Name != "a[[[[." {
 		t.Errorf("brackets in strings and comments: got error %v", err)
 	}
@@ -217,7 +255,8 @@ func TestSpaceOfUpdates(t *testing.T) {
 		if c, err = Load(Source{Text: head + "[space]\n" + space + "\n"}); err != nil {
 			t.Fatal(err)
 		}
-		if err = c.CheckSpace(); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if err = c.CheckSpace(); want == "" && err != nil || want != "" &&
+			(err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", space, err, want)
 		}
 	}

@@ -42,10 +42,15 @@ func TestKeysWithoutEffect(t *testing.T) {
 			}
 			for _, k := range settable {
 				// By what the method says that it uses, as the reference page has it, and not by the check.
-				used := slices.Contains(m.Settings(), k.Key) || slices.ContainsFunc(m.Uses, func(u hyper.Use) bool { return u.Key == k.Key })
-				ofMethods := k.Key != "data.state_memory" && slices.ContainsFunc(k.UsedBy, func(user string) bool { return slices.Contains(fl.Methods(), user) })
+				used := slices.Contains(m.Settings(), k.Key) ||
+					slices.ContainsFunc(m.Uses, func(u hyper.Use) bool { return u.Key == k.Key })
+				ofMethods := k.Key != "data.state_memory" && slices.ContainsFunc(k.UsedBy,
+					func(user string) bool { return slices.Contains(fl.Methods(), user) })
 				for _, mode := range []string{ModeRun, ModeTune} {
-					other := slices.ContainsFunc(k.UsedBy, func(user string) bool { return strings.HasPrefix(user, "fedfast ") && user != "fedfast "+mode })
+					other := slices.ContainsFunc(k.UsedBy, func(user string) bool {
+						return strings.HasPrefix(user, "fedfast ") &&
+							user != "fedfast "+mode
+					})
 					at := places.of[k.Key]
 					at.at = func() string { return "there" }
 					err := Places{of: map[string]place{k.Key: at}, file: *c}.CheckSet(c, mode)
@@ -102,7 +107,8 @@ budget = { rounds = 100, trial_rounds = 10 }
 tuner.name = "random"
 space."client.lr" = { log10 = [-3, 0] }
 `)
-	private := write(t, "model = \"logistic\"\ndata.name = \"glyphs\"\n[dp]\nepsilon = 8\nclip = 1\naccountant = \"rdp\"\n")
+	private := write(t,
+		"model = \"logistic\"\ndata.name = \"glyphs\"\n[dp]\nepsilon = 8\nclip = 1\naccountant = \"rdp\"\n")
 	for _, tt := range []struct {
 		src  Source
 		mode string
@@ -111,22 +117,58 @@ space."client.lr" = { log10 = [-3, 0] }
 		{Source{File: file}, ModeRun, ""},
 		{Source{File: file}, ModeTune, ""},
 		{Source{File: file, Sets: []string{"budget.rounds=200"}}, ModeTune, ""},
-		{Source{File: file, Sets: []string{"budget.rounds=200"}}, ModeRun, "--set budget.rounds=200: budget.rounds = 200: only `fedfast tune` uses it; leave it out, or set rounds"},
-		{Source{File: file, Sets: []string{"rounds=3"}}, ModeTune, "--set rounds=3: rounds = 3: only `fedfast run` uses it; leave it out, or set budget.rounds"},
-		{Source{File: file, Sets: []string{`space."client.mu"={uniform=[0,1]}`}}, ModeRun, "space.client.mu: only `fedfast tune` uses it; leave it out"},
-		{Source{File: file, Sets: []string{"tuner.options.eta=3"}}, ModeRun, "tuner.options.eta: only `fedfast tune` uses it; leave it out"},
-		{Source{File: file, Sets: []string{"client_tuner.options.eta=3"}}, ModeTune, "client_tuner.options.eta: there is no client tuner; set client_tuner.name, or leave it out"},
+		{
+			Source{File: file, Sets: []string{"budget.rounds=200"}},
+			ModeRun,
+			"--set budget.rounds=200: budget.rounds = 200: only `fedfast tune` uses it; leave it out, or set rounds",
+		},
+		{
+			Source{File: file, Sets: []string{"rounds=3"}},
+			ModeTune,
+			"--set rounds=3: rounds = 3: only `fedfast run` uses it; leave it out, or set budget.rounds",
+		},
+		{
+			Source{File: file, Sets: []string{`space."client.mu"={uniform=[0,1]}`}},
+			ModeRun,
+			"space.client.mu: only `fedfast tune` uses it; leave it out",
+		},
+		{
+			Source{File: file, Sets: []string{"tuner.options.eta=3"}},
+			ModeRun,
+			"tuner.options.eta: only `fedfast tune` uses it; leave it out",
+		},
+		{
+			Source{File: file, Sets: []string{"client_tuner.options.eta=3"}},
+			ModeTune,
+			"client_tuner.options.eta: there is no client tuner; set client_tuner.name, or leave it out",
+		},
 		{Source{File: file, Sets: []string{"client.lr=0.3"}}, ModeTune, ""}, // the reference has it
-		{Source{File: file, Sets: []string{"client.lr=0.3", "tuner.reference=false"}}, ModeTune, `--set client.lr=0.3: client.lr = 0.3: the study searches it; set space."client.lr", or remove it there with --set 'space."client.lr"=none'`},
+		{
+			Source{File: file, Sets: []string{"client.lr=0.3", "tuner.reference=false"}},
+			ModeTune,
+			`--set client.lr=0.3: client.lr = 0.3: the study searches it; set space."client.lr", or remove it there with --set 'space."client.lr"=none'`,
+		},
 		{Source{File: file, Sets: []string{"client.lr=0.3", `space."client.lr"=none`}}, ModeTune, ""},
 		{Source{File: file, Sets: []string{"client.lr=0.3"}}, ModeRun, ""},
 		{Source{File: private, Sets: []string{"dp.epsilon=0", "dp.clip=0"}}, ModeRun, ""},
-		{Source{File: private, Sets: []string{"dp.epsilon=0", "dp.clip=0", "dp.delta=1e-6"}}, ModeRun, "--set dp.delta=1e-6: dp.delta = 1e-06: only private training uses it; set dp.epsilon, such as 8, or leave it out"},
+		{
+			Source{File: private, Sets: []string{"dp.epsilon=0", "dp.clip=0", "dp.delta=1e-6"}},
+			ModeRun,
+			"--set dp.delta=1e-6: dp.delta = 1e-06: only private training uses it; set dp.epsilon, such as 8, or leave it out",
+		},
 		{Source{File: file, Sets: []string{"method=fedavg", "client.mu=0"}}, ModeRun, ""},
 		{Source{File: file, Sets: []string{"method=maml", "client.mu=0"}}, ModeRun, ""},
-		{Source{File: file, Sets: []string{"method=maml", "client.mu=0", "client.epochs=1"}}, ModeRun, `client.epochs = 1: method "maml" does not use it; leave it out, or use one of the methods afl, apfl, `},
+		{
+			Source{File: file, Sets: []string{"method=maml", "client.mu=0", "client.epochs=1"}},
+			ModeRun,
+			`client.epochs = 1: method "maml" does not use it; leave it out, or use one of the methods afl, apfl, `,
+		},
 		{Source{File: file, Sets: []string{"client={}"}}, ModeRun, "--set client={}: sets no key; want key=value"},
-		{Source{File: file, Sets: []string{"select=paper", "finalists.clients=1000"}}, ModeTune, `finalists.clients = 1000: not used with select = "paper"; leave it out`},
+		{
+			Source{File: file, Sets: []string{"select=paper", "finalists.clients=1000"}},
+			ModeTune,
+			`finalists.clients = 1000: not used with select = "paper"; leave it out`,
+		},
 	} {
 		c, places, err := LoadPlaced(tt.src)
 		if err == nil {

@@ -27,7 +27,8 @@ func TestBaselineSumsUp(t *testing.T) {
 		PersonalizedTest: fl.Summary{Score: fl.Score{Error: 0.31}, Clients: 280, StdErr: &own},
 	}}}
 	b := c.Result(r)
-	if b.Best != 7 || b.BestTest != 0.52 || b.MedianTest != 0.95 || *b.MedianInterval != [2]float64{0.52, 0.98} || b.Seconds != 8 || b.Spent() != 900 {
+	if b.Best != 7 || b.BestTest != 0.52 || b.MedianTest != 0.95 || *b.MedianInterval != [2]float64{0.52, 0.98} ||
+		b.Seconds != 8 || b.Spent() != 900 {
 		t.Errorf("%+v, interval %v", b, b.MedianInterval)
 	}
 	if math.Abs(*b.Gain-0.21) > 1e-12 || math.Abs(*b.GainHalf-1.6503*0.05) > 1e-4 { // t of 279 degrees of freedom

@@ -37,7 +37,8 @@ func TestBestProxiesOfMixedOnes(t *testing.T) {
 		s := ProxyTrial{Environment: tuners.Environment{Clients: 2, Cohort: 2}, Rounds: 3}
 		for i, x := range rates {
 			s.Table = append(s.Table, tuners.Cell{
-				Keys: map[string]float64{tuners.KeyHI: 0.4, tuners.KeySamples: float64(10 * (2 - i))}, Params: tuners.Params{"client.lr": tuners.Num(x)},
+				Keys:   map[string]float64{tuners.KeyHI: 0.4, tuners.KeySamples: float64(10 * (2 - i))},
+				Params: tuners.Params{"client.lr": tuners.Num(x)},
 			})
 		}
 		if score > 0 {
@@ -45,7 +46,8 @@ func TestBestProxiesOfMixedOnes(t *testing.T) {
 		}
 		return s
 	}
-	got := BestProxies([]ProxyTrial{side(0, 1, 2), side(0.5, 3, 4), side(0.3, 5, 6), side(0.3, 7, 8), side(0.4, 9, 10)}, tuners.Objective{})
+	got := BestProxies([]ProxyTrial{side(0, 1, 2), side(0.5, 3, 4), side(0.3, 5, 6), side(0.3, 7, 8), side(0.4, 9, 10)},
+		tuners.Objective{})
 	if !slices.Equal(got.Samples, []int{10, 20}) || !slices.Equal(got.HIs, []float64{0.4}) {
 		t.Fatalf("rows %v, columns %v", got.Samples, got.HIs)
 	}

@@ -19,7 +19,8 @@ func TestStandingIsNotTheLuckiestRound(t *testing.T) {
 	}
 	aim := tuners.ObjectiveOf(tuners.MetricError, tuners.TargetGlobal)
 	steady, dipped := of(1, false, 0.7, 0.5, 0.5, 0.6, 0.4, 0.5), of(0, false, 0.9, 0.9, 0.1, 0.9, 0.9, 0.9)
-	if math.Abs(steady.Score-0.5) > 1e-12 || steady.Rounds != 5 || steady.Clients != 10 || steady.Round != 6 || steady.Basis() != "mean of 5 rounds, 10 clients each" {
+	if math.Abs(steady.Score-0.5) > 1e-12 || steady.Rounds != 5 || steady.Clients != 10 || steady.Round != 6 ||
+		steady.Basis() != "mean of 5 rounds, 10 clients each" {
 		t.Errorf("%+v", steady)
 	}
 	if !steady.Before(dipped, aim) || dipped.Before(steady, aim) {

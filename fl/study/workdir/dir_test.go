@@ -57,7 +57,8 @@ func TestStudyKeepsItsFiles(t *testing.T) {
 	if err := d.close(); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{MetricsFile: `{"event":"round","trial":2,"round":1,"train_loss":null}` + "\n", ResultFile: "{\n  \"a\": null\n}\n"} {
+	for name, want := range map[string]string{MetricsFile: `{"event":"round","trial":2,"round":1,"train_loss":null}` +
+		"\n", ResultFile: "{\n  \"a\": null\n}\n"} {
 		if text, err := os.ReadFile(filepath.Join(path, name)); err != nil || string(text) != want {
 			t.Errorf("%s holds %q, %v, want %q", name, text, err, want)
 		}
@@ -106,14 +107,16 @@ func TestMetricsGoOn(t *testing.T) {
 		t.Skipf("no sparse files here: %v", err)
 	}
 	memtest.Bounded(t, 2, func() { events(begin(t, path, &c), 6) })
-	if got, err := wholefile.Read(name); err != nil || strings.Count(string(got), "\n") != 6 || !strings.HasPrefix(string(got), string(whole)) {
+	if got, err := wholefile.Read(name); err != nil || strings.Count(string(got), "\n") != 6 ||
+		!strings.HasPrefix(string(got), string(whole)) {
 		t.Errorf("of a file of 1 TiB: %v\n%s", err, got)
 	}
 	if err := os.WriteFile(name, []byte(strings.Replace(string(whole), `"round":2`, `"round":7`, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	events(begin(t, path, &c), 4)
-	if got, err := os.ReadFile(name); err != nil || strings.Count(string(got), "\n") != 4 || !strings.HasPrefix(string(whole), string(got)) {
+	if got, err := os.ReadFile(name); err != nil || strings.Count(string(got), "\n") != 4 ||
+		!strings.HasPrefix(string(whole), string(got)) {
 		t.Errorf("behind a wrong line: %v\n%s", err, got)
 	}
 }
@@ -140,7 +143,8 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(path, name), []byte("mine"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := createDir(t.Context(), path, &c, nil, nil); err == nil || !strings.Contains(err.Error(), "contains a "+name) {
+		if _, err := createDir(t.Context(), path, &c, nil, nil); err == nil || !strings.Contains(err.Error(),
+			"contains a "+name) {
 			t.Errorf("%s: got %v", name, err)
 		}
 		if entries, err := os.ReadDir(path); err != nil || len(entries) != 1 {

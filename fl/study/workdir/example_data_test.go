@@ -36,18 +36,26 @@ func ExampleRun() {
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	r := rand.New(rand.NewPCG(1, 2))
-	fed := &data.Federation{Name: "rings", Doc: "points in and around a circle", Kind: data.Vector, H: 1, W: 1, C: 2, Classes: 2}
-	for i := range 20 {
-		fed.Clients = append(fed.Clients, data.Client{ID: fmt.Sprint("client ", i), Train: ring(r, 50), Val: ring(r, 10), Test: ring(r, 20)})
+	fed := &data.Federation{
+		Name: "rings", Doc: "points in and around a circle", Kind: data.Vector, H: 1, W: 1, C: 2,
+		Classes: 2,
 	}
-	model, err := models.FromLayers([]models.LayerSpec{{Type: "dense", Units: 16}, {Type: "relu"}, {Type: "dense"}}, nn.Shape{H: 1, W: 1, C: 2}, fed.Classes)
+	for i := range 20 {
+		fed.Clients = append(fed.Clients, data.Client{
+			ID: fmt.Sprint("client ", i), Train: ring(r, 50), Val: ring(r, 10),
+			Test: ring(r, 20),
+		})
+	}
+	model, err := models.FromLayers([]models.LayerSpec{{Type: "dense", Units: 16}, {Type: "relu"}, {Type: "dense"}},
+		nn.Shape{H: 1, W: 1, C: 2}, fed.Classes)
 	if err != nil {
 		panic(err)
 	}
 	c := config.Default()
 	c.Name, c.Rounds, c.Cohort = "rings", 40, 5
 	c.Client.LR, c.Client.Epochs, c.Client.Batch = 0.2, 2, 10
-	result, err := workdir.Run(context.Background(), filepath.Join(folder, "rings"), &c, workdir.Options{Data: fed, Model: model})
+	result, err := workdir.Run(context.Background(), filepath.Join(folder, "rings"), &c,
+		workdir.Options{Data: fed, Model: model})
 	if err != nil {
 		panic(err)
 	}

@@ -54,7 +54,8 @@ func ExampleTune_method() {
 	defer func() { _ = os.RemoveAll(folder) }()
 	c, err := config.Load(config.Source{Preset: "fashion-fedex", ClientTuner: "fedex", Sets: []string{
 		"method=clipped", "space.server.lr=none", "space.server.momentum=none", "space.server.decay=none",
-		"model=logistic", "data.clients=8", "data.samples=30", "cohort=3", "budget.rounds=12", "budget.trial_rounds=6", "tuner.options.eliminations=1",
+		"model=logistic", "data.clients=8", "data.samples=30", "cohort=3", "budget.rounds=12", "budget.trial_rounds=6",
+		"tuner.options.eliminations=1",
 	}})
 	if err != nil {
 		panic(err)

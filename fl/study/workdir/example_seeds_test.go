@@ -14,7 +14,8 @@ import (
 // loaded returns a small configuration, and a new directory that remove removes.
 func loaded() (c *config.Config, dir string, remove func()) {
 	c, err := config.Load(config.Source{Preset: "fashion-fedex", Tuner: "random", Sets: []string{
-		"model=logistic", "data.clients=8", "data.samples=30", "cohort=3", "rounds=4", "budget.rounds=12", "budget.trial_rounds=6",
+		"model=logistic", "data.clients=8", "data.samples=30", "cohort=3", "rounds=4", "budget.rounds=12",
+		"budget.trial_rounds=6",
 	}})
 	if err != nil {
 		panic(err)

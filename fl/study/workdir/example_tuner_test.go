@@ -17,7 +17,8 @@ import (
 type sprint struct{}
 
 var aboutSprint = tuners.Description{
-	Name: "sprint", Version: "1", Doc: "Draws trials, runs each for a third of its rounds and the best to the end.", Trials: true,
+	Name: "sprint", Version: "1", Doc: "Draws trials, runs each for a third of its rounds and the best to the end.",
+	Trials:  true,
 	Options: []tuners.Option{{Name: "trials", Default: tuners.Num(4), Doc: "trials that are drawn"}},
 }
 
@@ -67,7 +68,10 @@ func (s *sprintSession) Suggest(context.Context, int) ([]tuners.Decision, error)
 		var starts []tuners.Decision
 		for i := range s.trials {
 			params := s.req.Space.Sample(tuners.NewDraws(s.req.Seed, i, 0, "sprint"))
-			starts = append(starts, tuners.Decision{Kind: tuners.Start, Trial: i, Params: params, ToRound: s.req.Budget.TrialRounds / 3})
+			starts = append(starts, tuners.Decision{
+				Kind: tuners.Start, Trial: i, Params: params,
+				ToRound: s.req.Budget.TrialRounds / 3,
+			})
 		}
 		return starts, nil
 	case n == s.trials:
@@ -86,7 +90,8 @@ func ExampleInProcess() {
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	c, err := config.Load(config.Source{Preset: "fashion-fedex", Tuner: "sprint", ClientTuner: "none", Sets: []string{
-		"model=logistic", "data.clients=8", "data.samples=30", "cohort=3", "budget.rounds=20", "budget.trial_rounds=6", "tuner.options.trials=5",
+		"model=logistic", "data.clients=8", "data.samples=30", "cohort=3", "budget.rounds=20", "budget.trial_rounds=6",
+		"tuner.options.trials=5",
 	}})
 	if err != nil {
 		panic(err)

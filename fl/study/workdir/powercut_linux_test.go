@@ -87,7 +87,8 @@ func recordedRounds(ctx context.Context, t *testing.T, s *store.Store) (all int,
 	names, err := s.Snapshots()
 	for _, name := range names {
 		var trial, round int
-		if _, err := fmt.Sscanf(strings.Replace(name, "best-", "trial-", 1), "trial-%d-round-%d", &trial, &round); err == nil && round > last[trial] {
+		if _, err := fmt.Sscanf(strings.Replace(name, "best-", "trial-", 1), "trial-%d-round-%d", &trial,
+			&round); err == nil && round > last[trial] {
 			t.Errorf("there is a snapshot %s, but only %d rounds of the trial are recorded", name, last[trial])
 		}
 	}
@@ -169,7 +170,8 @@ func TestPowerCut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			log, err := powercut.Trace(dir, exe, []string{"-test.run=^TestPowerWorker$"}, append(os.Environ(), powerEnv+"="+mode+":"+dir))
+			log, err := powercut.Trace(dir, exe, []string{"-test.run=^TestPowerWorker$"},
+				append(os.Environ(), powerEnv+"="+mode+":"+dir))
 			if errors.Is(err, powercut.ErrUnavailable) {
 				t.Skip(err)
 			}
@@ -214,7 +216,8 @@ func afterPowerCut(t *testing.T, memory string, s *powercut.State, mode, want st
 	o.Log = slog.New(slog.NewTextHandler(&said, nil))
 	path := filepath.Join(dir, powerStudy)
 	interrupted, finished := exists(filepath.Join(dir, "interrupted")), exists(filepath.Join(dir, "finished"))
-	if seeds, err := ReadSeeds(filepath.Dir(path)); err == nil && *seeds != powerSeeds || err != nil && (interrupted || !errors.Is(err, os.ErrNotExist)) {
+	if seeds, err := ReadSeeds(filepath.Dir(path)); err == nil && *seeds != powerSeeds || err != nil &&
+		(interrupted || !errors.Is(err, os.ErrNotExist)) {
 		t.Errorf("%s: the seeds are %v, %v", s.When, seeds, err)
 	}
 	got, rounds, err := powerWork(t.Context(), t, mode, path, o)
@@ -223,7 +226,8 @@ func afterPowerCut(t *testing.T, memory string, s *powercut.State, mode, want st
 		return
 	}
 	if interrupted && rounds == 0 || finished && rounds >= 0 {
-		t.Errorf("%s: the study had %d rounds recorded; it was interrupted: %v, finished: %v", s.When, rounds, interrupted, finished)
+		t.Errorf("%s: the study had %d rounds recorded; it was interrupted: %v, finished: %v", s.When, rounds, interrupted,
+			finished)
 	}
 	if got != want {
 		t.Errorf("%s: the result differs:\n%s\n%s", s.When, got, want)

@@ -117,11 +117,22 @@ func TestRemeasureClientTuners(t *testing.T) {
 	}{
 		{"fedex", "reptile", []string{"client_tuner.options.configs=5"}},
 		{"fedex", "ditto", []string{"client_tuner.options.configs=5", "space.server.lr=none", "space.server.momentum=none"}},
-		{"fedex", "supernet", []string{"client_tuner.options.configs=5", "space.server.lr=none", "space.server.momentum=none", "space.client.lr=none"}},
-		{"fathom", "fedavg", []string{"space.server.lr=none", "space.server.momentum=none", "space.client.epochs=none", "space.client.lr=none", "space.client.batch=none", "space.client.momentum=none", "space.client.weight_decay={log10=[-5,-2]}"}},
-		{"perfedrlnas", "supernet", []string{"space.server.lr=none", "space.server.momentum=none", `tuner.allow=["client_key","examples_val"]`}},
+		{"fedex", "supernet", []string{
+			"client_tuner.options.configs=5", "space.server.lr=none", "space.server.momentum=none",
+			"space.client.lr=none",
+		}},
+		{"fathom", "fedavg", []string{
+			"space.server.lr=none", "space.server.momentum=none", "space.client.epochs=none",
+			"space.client.lr=none", "space.client.batch=none", "space.client.momentum=none",
+			"space.client.weight_decay={log10=[-5,-2]}",
+		}},
+		{"perfedrlnas", "supernet", []string{
+			"space.server.lr=none", "space.server.momentum=none",
+			`tuner.allow=["client_key","examples_val"]`,
+		}},
 		{"fedtune-hrt", "fedavg", []string{
-			"space.server.lr=none", "space.server.momentum=none", "space.client.lr=none", "space.client.epochs=none", "space.client.batch=none",
+			"space.server.lr=none", "space.server.momentum=none", "space.client.lr=none", "space.client.epochs=none",
+			"space.client.batch=none",
 			`client_tuner.options.table="0.2 10 0.02 8 1; 0.9 30 0.1 4 2"`,
 		}},
 		{"none", "fedtp", []string{"space.server.lr=none", "space.server.momentum=none"}},
@@ -129,7 +140,8 @@ func TestRemeasureClientTuners(t *testing.T) {
 	} {
 		t.Run(c.name+"/"+c.method, func(t *testing.T) {
 			settings, err := config.Load(config.Source{Preset: "fashion-fedex", ClientTuner: c.name, Sets: append([]string{
-				"method=" + c.method, "space.server.decay=none", "cohort=4", "seed=3", "budget.rounds=12", "budget.trial_rounds=6", "tuner.options.eliminations=1",
+				"method=" + c.method, "space.server.decay=none", "cohort=4", "seed=3", "budget.rounds=12", "budget.trial_rounds=6",
+				"tuner.options.eliminations=1",
 			}, c.sets...)})
 			if err != nil {
 				t.Fatal(err)
@@ -165,7 +177,8 @@ func TestRemeasureRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }() // it was read only
-	if _, err := s.Remeasure(t.Context(), o, c.Eval, "abc"); err == nil || !strings.Contains(err.Error(), "no model with the weights abc") {
+	if _, err := s.Remeasure(t.Context(), o, c.Eval, "abc"); err == nil || !strings.Contains(err.Error(),
+		"no model with the weights abc") {
 		t.Errorf("an unknown model gives %v", err)
 	}
 }

@@ -181,7 +181,8 @@ func TestGivenDataAndModel(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want.WeightsSHA256)
 		}
 	}
-	wider, err := models.FromLayers([]models.LayerSpec{{Type: "dense", Units: 3}, {Type: "dense"}}, nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes)
+	wider, err := models.FromLayers([]models.LayerSpec{{Type: "dense", Units: 3}, {Type: "dense"}},
+		nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,13 +196,18 @@ func TestGivenDataAndModel(t *testing.T) {
 	mine.Fingerprint, other.Fingerprint = "mine", "other"
 	path = filepath.Join(t.TempDir(), "marked")
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := Run(ctx, path, &given, Options{Data: &mine, Model: model, Observer: &breaker{left: 3, cancel: cancel}}); !errors.Is(err, context.Canceled) {
+	if _, err := Run(ctx, path, &given, Options{
+		Data: &mine, Model: model,
+		Observer: &breaker{left: 3, cancel: cancel},
+	}); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if _, err := Run(t.Context(), path, &given, Options{Data: &other, Model: model}); err == nil || !strings.Contains(err.Error(), "other data") {
+	if _, err := Run(t.Context(), path, &given, Options{Data: &other, Model: model}); err == nil ||
+		!strings.Contains(err.Error(), "other data") {
 		t.Errorf("a study resumes with other data: %v", err)
 	}
-	if r, err := Run(t.Context(), path, &given, Options{Data: &mine, Model: model}); err != nil || r.WeightsSHA256 != want.WeightsSHA256 {
+	if r, err := Run(t.Context(), path, &given, Options{Data: &mine, Model: model}); err != nil ||
+		r.WeightsSHA256 != want.WeightsSHA256 {
 		t.Errorf("resumed: %v", err)
 	}
 }
@@ -215,7 +221,8 @@ func TestWhatDoesNotFitIsRefused(t *testing.T) {
 	}
 	var other *OtherError
 	var differs *config.DiffError
-	if _, err := Tune(t.Context(), path, small(t, "client.lr=0.5"), o); !errors.As(err, &other) || !errors.As(err, &differs) || len(differs.Diff) != 1 {
+	if _, err := Tune(t.Context(), path, small(t, "client.lr=0.5"), o); !errors.As(err, &other) ||
+		!errors.As(err, &differs) || len(differs.Diff) != 1 {
 		t.Errorf("another configuration: %v", err)
 	}
 	if _, err := Run(t.Context(), path, small(t), o); !errors.As(err, &other) {
@@ -225,13 +232,16 @@ func TestWhatDoesNotFitIsRefused(t *testing.T) {
 		t.Errorf("nothing to resume: %v", err)
 	}
 	fresh := filepath.Join(t.TempDir(), "new")
-	if _, err := Tune(t.Context(), fresh, small(t), Options{}); err == nil || !strings.Contains(err.Error(), "no launcher") {
+	if _, err := Tune(t.Context(), fresh, small(t), Options{}); err == nil || !strings.Contains(err.Error(),
+		"no launcher") {
 		t.Errorf("no launcher: %v", err)
 	}
-	if _, err := Tune(t.Context(), fresh, small(t, "tuner.name=nobody"), o); err == nil || !strings.Contains(err.Error(), `unknown tuner "nobody"`) {
+	if _, err := Tune(t.Context(), fresh, small(t, "tuner.name=nobody"), o); err == nil || !strings.Contains(err.Error(),
+		`unknown tuner "nobody"`) {
 		t.Errorf("an unknown tuner: %v", err)
 	}
-	if _, err := Run(t.Context(), fresh, small(t, "client.lr=-1"), o); err == nil || !strings.Contains(err.Error(), "client.lr") {
+	if _, err := Run(t.Context(), fresh, small(t, "client.lr=-1"), o); err == nil || !strings.Contains(err.Error(),
+		"client.lr") {
 		t.Errorf("a wrong value: %v", err)
 	}
 	if exists(fresh) {

@@ -135,7 +135,10 @@ func TestReadErrors(t *testing.T) {
 		want    string
 	}{
 		{"empty", nil, "the file is empty"},
-		{"cut off", records(2)[:5000], "5000 bytes are not a multiple of the record size of 3073 bytes; is the file complete?"},
+		{
+			"cut off", records(2)[:5000],
+			"5000 bytes are not a multiple of the record size of 3073 bytes; is the file complete?",
+		},
 		{"label", wrong, "record 2 has label 10, must be below 10"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -111,7 +111,9 @@ func TestOpenRawTextErrors(t *testing.T) {
 	}
 	empty := t.TempDir()
 	_, err = data.Open(t.Context(), data.Config{Name: "leaf-shakespeare", Path: empty})
-	if want := "open leaf-shakespeare: " + empty + ": neither raw_data.txt, plain or .gz, nor LEAF JSON files in it, in train/ or in test/"; err == nil || err.Error() != want {
+	if want := "open leaf-shakespeare: " + empty +
+		": neither raw_data.txt, plain or .gz, nor LEAF JSON files in it, in train/ or in test/"; err == nil ||
+		err.Error() != want {
 		t.Errorf("an empty folder: %v, must be %s", err, want)
 	}
 	dir := settest.Folder(t, map[string]string{"raw_data.txt.gz": "\x1f\x8b\x08\x00\x00"})

@@ -12,7 +12,8 @@ import (
 
 func TestOpenDigits(t *testing.T) {
 	images := func(n int) string {
-		return "\x00\x00\x08\x03\x00\x00\x00" + string(rune(n)) + "\x00\x00\x00\x01\x00\x00\x00\x02" + strings.Repeat("\x00\x7f", n)
+		return "\x00\x00\x08\x03\x00\x00\x00" + string(rune(n)) + "\x00\x00\x00\x01\x00\x00\x00\x02" +
+			strings.Repeat("\x00\x7f", n)
 	}
 	labels := func(classes string) string {
 		return "\x00\x00\x08\x01\x00\x00\x00" + string(rune(len(classes))) + classes

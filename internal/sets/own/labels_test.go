@@ -24,16 +24,32 @@ func TestTaken(t *testing.T) {
 		want   string // classes, then notes; or the error
 	}{
 		{[]string{"b", "a", "b"}, 0, "[1 0 1] the classes are the 2 names of the labels in alphabetical order"},
-		{[]string{"10", "9"}, 0, "[1 0] the classes are the 2 names of the labels in the order of these numbers; save them as floats"},
+		{
+			[]string{"10", "9"},
+			0,
+			"[1 0] the classes are the 2 names of the labels in the order of these numbers; save them as floats",
+		},
 		{[]string{"Cat", "cat "}, 0, "differ only in capitals or spaces"},
-		{[]string{"0.5", "3"}, 0, `texts of numbers such as "0.5"; read are names of classes, or floats to predict: save y.astype("float32")`},
+		{
+			[]string{"0.5", "3"},
+			0,
+			`texts of numbers such as "0.5"; read are names of classes, or floats to predict: save y.astype("float32")`,
+		},
 		{[]string{"a", ""}, 0, `label 1 is "", which stands for a missing value`},
 		{[]string{"a", "<NA>"}, 0, "stands for a missing value"},
 		{names, 0, "the 40 labels, of which 40 differ, are taken for classes"},
 		{[]int32{-1, 1, -1}, 0, "[0 1 0] the labels -1 and 1 are taken for the classes 0 and 1"},
 		{[]int32{-1, 0, 1}, 0, "label 0 is -1; read are classes from 0"},
-		{[]int32{-1, 0, 1, 2}, 0, "leave samples without a label out, keep = y >= 0; x, y, client = x[keep], y[keep], client[keep], or save numpy.unique(y, return_inverse=True)[1]"},
-		{[]int32{1, 2, 3}, 0, "only 3 of the 4 classes 0 to 3 occur: class 0 is the first without samples; the model has outputs for all"},
+		{
+			[]int32{-1, 0, 1, 2},
+			0,
+			"leave samples without a label out, keep = y >= 0; x, y, client = x[keep], y[keep], client[keep], or save numpy.unique(y, return_inverse=True)[1]",
+		},
+		{
+			[]int32{1, 2, 3},
+			0,
+			"only 3 of the 4 classes 0 to 3 occur: class 0 is the first without samples; the model has outputs for all",
+		},
 		{[]int32{0, 7, 0, 7}, 0, "only 2 of the 8 classes 0 to 7 occur: class 1 is the first without samples"},
 		{[]int32{0, 255, 0}, 0, "[0 1 0] the labels 0 and 255 are taken for the classes 0 and 1"},
 		{

@@ -64,7 +64,11 @@ func TestSmallFilesOfMuch(t *testing.T) {
 		name, set, want string
 		content         []byte
 	}{
-		{"many pixels", "parquet", "the picture of row 1: it says that it has 8000 x 8000 pixels: would become 257 MB in memory, but a file of", encoded(t, []labelledImage{{largePicture(t, 8000), 0}})},
+		{
+			"many pixels", "parquet",
+			"the picture of row 1: it says that it has 8000 x 8000 pixels: would become 257 MB in memory, but a file of",
+			encoded(t, []labelledImage{{largePicture(t, 8000), 0}}),
+		},
 		{"one picture often", "parquet", "x 400 pixels: would become ", encoded(t, often)},
 		{"one text often", "parquet-text", "the texts up to row 1", encoded(t, texts)},
 	} {

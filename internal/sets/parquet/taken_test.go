@@ -64,7 +64,10 @@ func TestDeepPictures(t *testing.T) {
 		least, most int
 		note        string
 	}{
-		{32768, 33267, `with values from 32768 to 33267, which become 2 of 256 levels; to keep more, save ((x - 32768.0) * (65535 / 499)).astype("uint16") of each picture x`},
+		{
+			32768, 33267,
+			`with values from 32768 to 33267, which become 2 of 256 levels; to keep more, save ((x - 32768.0) * (65535 / 499)).astype("uint16") of each picture x`,
+		},
 		{4000, 4095, "with values from 4000 to 4095, which become 6 of 256 levels"},
 		{40000, 40000, ""},
 		{0, 31, ""},

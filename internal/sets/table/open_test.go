@@ -363,8 +363,13 @@ func TestOddFiles(t *testing.T) {
 				"a.csv has no such column, but age, sex, y, who",
 			},
 		},
-		{"no client column", map[string]string{"a.csv": plain}, func(c *data.Config) { c.ClientColumn = "" }, []string{"data.client_column is not set, and there is one file: set it (the columns are age, sex, who, y), or " +
-			"have the samples dealt, such as with data.partition = \"iid\""}},
+		{
+			"no client column",
+			map[string]string{"a.csv": plain},
+			func(c *data.Config) { c.ClientColumn = "" },
+			[]string{"data.client_column is not set, and there is one file: set it (the columns are age, sex, who, y), or " +
+				"have the samples dealt, such as with data.partition = \"iid\""},
+		},
 		{"dealt", map[string]string{"a.csv": plain}, func(c *data.Config) {
 			c.ClientColumn, c.DropColumns, c.Partition, c.Clients = "", []string{"who"}, "iid", 4
 		}, []string{"[0 1 2 3] 1+1+1+1 of 3"}},

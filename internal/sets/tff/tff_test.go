@@ -96,8 +96,11 @@ func TestReadErrors(t *testing.T) {
 			"counted twice", write(good, "INSERT INTO client_metadata VALUES ('a', 'train', 2)"),
 			`split train, client "a": client_metadata counts it twice`,
 		},
-		{"endless view", write(good, "DROP TABLE examples", `CREATE VIEW examples AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n)
-			SELECT 'other' AS split_name, 'a' AS client_id, x'' AS serialized_example_proto FROM n`), "examples is a view, must be a table"},
+		{
+			"endless view", write(good, "DROP TABLE examples", `CREATE VIEW examples AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n)
+			SELECT 'other' AS split_name, 'a' AS client_id, x'' AS serialized_example_proto FROM n`),
+			"examples is a view, must be a table",
+		},
 		{"view of clients", write(good, "ALTER TABLE client_metadata RENAME TO c",
 			"CREATE VIEW client_metadata AS SELECT * FROM c"), "client_metadata is a view, must be a table"},
 		{

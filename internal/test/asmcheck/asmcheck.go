@@ -56,9 +56,15 @@ func Functions(source string) []Function {
 // for, and what every amd64 processor has ("MMX+" is avo's name for the prefetches
 // of SSE).
 var guaranteed = map[string][]string{
-	"AVX2":   {"CMOV", "MMX+", "SSE", "SSE2", "AVX", "AVX2", "FMA3", "POPCNT"},
-	"AVX512": {"CMOV", "MMX+", "SSE", "SSE2", "AVX", "AVX2", "FMA3", "POPCNT", "BMI2", "AVX512F", "AVX512DQ", "AVX512BW", "AVX512VL"},
-	"BF16":   {"CMOV", "MMX+", "SSE", "SSE2", "AVX", "AVX2", "FMA3", "POPCNT", "BMI2", "AVX512F", "AVX512DQ", "AVX512BW", "AVX512VL", "AVX512_BF16"},
+	"AVX2": {"CMOV", "MMX+", "SSE", "SSE2", "AVX", "AVX2", "FMA3", "POPCNT"},
+	"AVX512": {
+		"CMOV", "MMX+", "SSE", "SSE2", "AVX", "AVX2", "FMA3", "POPCNT", "BMI2", "AVX512F", "AVX512DQ", "AVX512BW",
+		"AVX512VL",
+	},
+	"BF16": {
+		"CMOV", "MMX+", "SSE", "SSE2", "AVX", "AVX2", "FMA3", "POPCNT", "BMI2", "AVX512F", "AVX512DQ", "AVX512BW",
+		"AVX512VL", "AVX512_BF16",
+	},
 }
 
 // LevelOf returns the level, AVX2, AVX512 or BF16 (AVX512 with AVX512_BF16), that a

@@ -38,15 +38,16 @@ func TestProblems(t *testing.T) {
 	for source, want := range map[string]string{
 		head + "sumAVX2(SB), NOSPLIT, $0-8\nloop:\n\tVADDPS Y1, Y2, Y3\n\tVZEROUPPER\n\tRET\n": "",
 		head + "sumAVX512x3(SB), NOSPLIT, $0-8\n\tVADDPS Z1, Z2, Z31\n\tVZEROUPPER\n\tRET\n":   "",
-		head + "sumAVX(SB), NOSPLIT, $0-8\n\tRET\n":                                            "name does not end in a level",
-		"// Requires: AVX512F\nTEXT ·sumAVX2(SB), NOSPLIT, $0-8\n\tRET\n":                      "does not guarantee",
-		"// Requires: AVX512_BF16\nTEXT ·sumAVX512(SB), NOSPLIT, $0-8\n\tRET\n":                "does not guarantee",
-		"// Requires: AVX512VBMI\nTEXT ·sumAVX512(SB), NOSPLIT, $0-8\n\tRET\n":                 "does not guarantee",
-		head + "sumAVX2(SB), NOSPLIT, $0-8\n\tVADDPS Y1, Y2, Y16\n\tVZEROUPPER\n\tRET\n":       "register of AVX-512",
-		head + "sumAVX2(SB), NOSPLIT, $0-8\n\tMOVQ AX, BP\n\tRET\n":                            "frame pointer",
-		head + "sumAVX2(SB), NOSPLIT, $0-8\n\tVADDPS Y1, Y2, Y3\n\tRET\n":                      "without VZEROUPPER",
-		head + "sumAVX2(SB), NOSPLIT, $0-8\n\tVZEROUPPER\n\tVADDPS Y1, Y2, Y3\n\tRET\n":        "without VZEROUPPER",
-		head + "sumAVX2(SB), NOSPLIT, $0-8\n\tJMP loop\n":                                      "does not end in RET",
+		head +
+			"sumAVX(SB), NOSPLIT, $0-8\n\tRET\n": "name does not end in a level",
+		"// Requires: AVX512F\nTEXT ·sumAVX2(SB), NOSPLIT, $0-8\n\tRET\n":                "does not guarantee",
+		"// Requires: AVX512_BF16\nTEXT ·sumAVX512(SB), NOSPLIT, $0-8\n\tRET\n":          "does not guarantee",
+		"// Requires: AVX512VBMI\nTEXT ·sumAVX512(SB), NOSPLIT, $0-8\n\tRET\n":           "does not guarantee",
+		head + "sumAVX2(SB), NOSPLIT, $0-8\n\tVADDPS Y1, Y2, Y16\n\tVZEROUPPER\n\tRET\n": "register of AVX-512",
+		head + "sumAVX2(SB), NOSPLIT, $0-8\n\tMOVQ AX, BP\n\tRET\n":                      "frame pointer",
+		head + "sumAVX2(SB), NOSPLIT, $0-8\n\tVADDPS Y1, Y2, Y3\n\tRET\n":                "without VZEROUPPER",
+		head + "sumAVX2(SB), NOSPLIT, $0-8\n\tVZEROUPPER\n\tVADDPS Y1, Y2, Y3\n\tRET\n":  "without VZEROUPPER",
+		head + "sumAVX2(SB), NOSPLIT, $0-8\n\tJMP loop\n":                                "does not end in RET",
 	} {
 		got := strings.Join(Functions(source)[0].Problems(), "\n")
 		if (want == "") != (got == "") || !strings.Contains(got, want) {

@@ -14,7 +14,10 @@ import (
 // OpenGlyphs returns a small federation of the embedded set.
 func OpenGlyphs(t testing.TB, clients, samples int) *data.Federation {
 	t.Helper()
-	fed, err := data.Open(t.Context(), data.Config{Name: "glyphs", Split: "80/10/10", Clients: clients, Samples: samples, Seed: 5})
+	fed, err := data.Open(t.Context(), data.Config{
+		Name: "glyphs", Split: "80/10/10", Clients: clients, Samples: samples,
+		Seed: 5,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,9 +74,13 @@ func SmallTransformer(t testing.TB, fed *data.Federation) *nn.Model {
 		{Type: "positions"},
 	}
 	for range 2 {
-		layers = append(layers, models.LayerSpec{Type: "residual", Body: []models.LayerSpec{{Type: "layernorm"}, {Type: "attention", Heads: 3}}})
+		layers = append(layers, models.LayerSpec{Type: "residual", Body: []models.LayerSpec{
+			{Type: "layernorm"},
+			{Type: "attention", Heads: 3},
+		}})
 	}
-	layers = append(layers, models.LayerSpec{Type: "steps", Take: "mean"}, models.LayerSpec{Type: "dropout", Rate: &rate}, models.LayerSpec{Type: "dense", Units: fed.Classes})
+	layers = append(layers, models.LayerSpec{Type: "steps", Take: "mean"}, models.LayerSpec{Type: "dropout", Rate: &rate},
+		models.LayerSpec{Type: "dense", Units: fed.Classes})
 	m, err := models.FromLayers(layers, nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes)
 	if err != nil {
 		t.Fatal(err)
@@ -84,18 +91,23 @@ func SmallTransformer(t testing.TB, fed *data.Federation) *nn.Model {
 // SmallSupernet is a network with a choice of a kernel, a width and a depth.
 func SmallSupernet(t testing.TB, fed *data.Federation) *nn.Model {
 	t.Helper()
-	choices := []nn.Choice{{Name: "depth", Options: []int{0, 1}}, {Name: "kernel", Options: []int{3, 5}}, {Name: "width", Options: []int{6, 8}}}
-	m, err := nn.NewSupernet("small", nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes, choices, func(pick func(name string) int) []nn.Layer {
-		width, kernel := pick("width"), pick("kernel")
-		layers := []nn.Layer{
-			nn.Conv2D{Filters: width, Kernel: kernel, Stride: 2, Pad: kernel / 2}, nn.ReLU{}, nn.MaxPool{Size: 2},
-		}
-		if pick("depth") > 0 {
-			body := []nn.Layer{nn.Named{Layer: nn.DepthwiseConv2D{Kernel: kernel, Pad: kernel / 2}, Name: "depthwise"}}
-			layers = append(layers, nn.Named{Layer: nn.Residual{Body: body}, Name: "block"})
-		}
-		return append(layers, nn.AvgPool{}, nn.Named{Layer: nn.Dense{Units: fed.Classes}, Name: "head"})
-	})
+	choices := []nn.Choice{
+		{Name: "depth", Options: []int{0, 1}},
+		{Name: "kernel", Options: []int{3, 5}},
+		{Name: "width", Options: []int{6, 8}},
+	}
+	m, err := nn.NewSupernet("small", nn.Shape{H: fed.H, W: fed.W, C: fed.C}, fed.Classes, choices,
+		func(pick func(name string) int) []nn.Layer {
+			width, kernel := pick("width"), pick("kernel")
+			layers := []nn.Layer{
+				nn.Conv2D{Filters: width, Kernel: kernel, Stride: 2, Pad: kernel / 2}, nn.ReLU{}, nn.MaxPool{Size: 2},
+			}
+			if pick("depth") > 0 {
+				body := []nn.Layer{nn.Named{Layer: nn.DepthwiseConv2D{Kernel: kernel, Pad: kernel / 2}, Name: "depthwise"}}
+				layers = append(layers, nn.Named{Layer: nn.Residual{Body: body}, Name: "block"})
+			}
+			return append(layers, nn.AvgPool{}, nn.Named{Layer: nn.Dense{Units: fed.Classes}, Name: "head"})
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,8 @@ func Bounded(t testing.TB, size int, read func()) {
 		t.Errorf("a file of %s took %v", memory.Size(int64(size)), took)
 	}
 	if took, most := allocated()-before, copies*memory.Most(int64(size)); took > most {
-		t.Errorf("a file of %s took %s of memory, must be at most %s", memory.Size(int64(size)), memory.Size(took), memory.Size(most))
+		t.Errorf("a file of %s took %s of memory, must be at most %s", memory.Size(int64(size)), memory.Size(took),
+			memory.Size(most))
 	}
 }
 

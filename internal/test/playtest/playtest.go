@@ -57,13 +57,19 @@ func (s Study) Play(t testing.TB) Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &player{study: s, t: t, result: Result{Params: map[int]tuners.Params{}, Rounds: map[int]int{}, Best: -1}, running: map[int]bool{}, live: map[int]bool{}}
+	p := &player{
+		study: s, t: t, result: Result{Params: map[int]tuners.Params{}, Rounds: map[int]int{}, Best: -1},
+		running: map[int]bool{}, live: map[int]bool{},
+	}
 	p.open(ctx, s.Request)
 	parallel := s.Parallel
 	if s.Rungs {
 		parallel = 1
 	}
-	best, err := play.Study{Session: p, Runner: p, Book: rules.NewBook(about, s.Request), Parallel: parallel, Next: s.Next}.Play(ctx)
+	best, err := play.Study{
+		Session: p, Runner: p, Book: rules.NewBook(about, s.Request), Parallel: parallel,
+		Next: s.Next,
+	}.Play(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +269,8 @@ func Rejects(t testing.TB, tuner tuners.Tuner, req tuners.ValidateRequest, key, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if key == "" && problems != nil || key != "" && (len(problems) != 1 || problems[0].Key != key || !strings.Contains(problems[0].Message, message)) {
+	if key == "" && problems != nil || key != "" && (len(problems) != 1 || problems[0].Key != key ||
+		!strings.Contains(problems[0].Message, message)) {
 		t.Errorf("%+v %v: got %v, want %q: %q", req.Budget, req.Options, problems, key, message)
 	}
 }
@@ -285,7 +292,8 @@ func Bowl(_ int, p tuners.Params, _ int) float64 {
 // Over is the study of a tuner on Bowl.
 func Over(tuner tuners.Tuner, rounds, trialRounds int, options tuners.Params) Study {
 	return Study{Tuner: tuner, Score: Bowl, Request: tuners.OpenRequest{
-		Space: space, Options: options, Budget: tuners.Budget{Rounds: rounds, TrialRounds: trialRounds}, Seed: 4, Trial: tuners.StudySession,
+		Space: space, Options: options, Budget: tuners.Budget{Rounds: rounds, TrialRounds: trialRounds}, Seed: 4,
+		Trial: tuners.StudySession,
 	}}
 }
 

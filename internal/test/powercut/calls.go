@@ -85,7 +85,8 @@ func (r *reader) twoNames(c *call) error {
 	switch {
 	case !here && !there:
 		return nil
-	case here != there || strings.HasPrefix(c.name, "symlink") || c.name == "renameat2" && len(c.args) > 4 && c.args[4] != "0" && c.args[4] != "RENAME_NOREPLACE":
+	case here != there || strings.HasPrefix(c.name, "symlink") || c.name == "renameat2" && len(c.args) > 4 &&
+		c.args[4] != "0" && c.args[4] != "RENAME_NOREPLACE":
 		return errUnknown
 	}
 	number, was := r.now.find(old)

@@ -53,7 +53,8 @@ func Trace(root, program string, arguments, environment []string) (*Log, error) 
 	name := filepath.Join(folder, "log")
 	// Long strings in hexadecimal digits; calls that a processor does not have may
 	// be named.
-	options := []string{"-f", "--seccomp-bpf", "-xx", "-s", "1000000000", "-e", "trace=?" + strings.ReplaceAll(calls, ",", ",?"), "-o", name, program}
+	options := []string{"-f", "--seccomp-bpf", "-xx", "-s", "1000000000", "-e", "trace=?" + strings.ReplaceAll(calls, ",",
+		",?"), "-o", name, program}
 	run := exec.Command(strace, append(options, arguments...)...)
 	var said bytes.Buffer
 	run.Env, run.Stdout, run.Stderr = environment, &said, &said

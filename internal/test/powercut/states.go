@@ -125,16 +125,20 @@ func (v *variants) add(when string) {
 	}
 	for kept := range pending {
 		for _, loss := range losses[:2] {
-			v.state(fmt.Sprintf("%s, contents %s, the last %d changes of names lost", when, loss, len(pending)-kept), loss, func(c *naming) bool {
-				return slices.Contains(pending[kept:], c)
-			})
+			v.state(fmt.Sprintf("%s, contents %s, the last %d changes of names lost", when, loss, len(pending)-kept), loss,
+				func(c *naming) bool {
+					return slices.Contains(pending[kept:], c)
+				})
 		}
 	}
 	if len(folders) < 2 {
 		return
 	}
 	for _, folder := range slices.Sorted(maps.Keys(folders)) {
-		v.state(when+", changes of names in one folder lost", "whole", func(c *naming) bool { return !c.durable && c.in(folder) })
+		v.state(when+", changes of names in one folder lost", "whole", func(c *naming) bool {
+			return !c.durable &&
+				c.in(folder)
+		})
 	}
 }
 

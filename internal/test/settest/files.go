@@ -15,7 +15,8 @@ func FEMNIST(user string, n int, value string) string {
 		x = append(x, pixels)
 		y = append(y, strconv.Itoa(i))
 	}
-	return fmt.Sprintf(`{"users": [%q], "num_samples": [%d], "user_data": {%q: {"x": [%s], "y": [%s]}}}`, user, n, user, strings.Join(x, ","), strings.Join(y, ","))
+	return fmt.Sprintf(`{"users": [%q], "num_samples": [%d], "user_data": {%q: {"x": [%s], "y": [%s]}}}`, user, n, user,
+		strings.Join(x, ","), strings.Join(y, ","))
 }
 
 // CIFAR10 returns a file of n records with labels 0, 1, ..., 9, 0, ... and pixels

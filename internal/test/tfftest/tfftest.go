@@ -31,11 +31,13 @@ func Write(t testing.TB, path string, rows []Row) {
 	)
 	db := open(t, path)
 	for _, r := range rows {
-		if _, err := db.ExecContext(t.Context(), "INSERT INTO examples VALUES (?, ?, ?)", r.Split, r.Client, r.Message); err != nil {
+		if _, err := db.ExecContext(t.Context(), "INSERT INTO examples VALUES (?, ?, ?)", r.Split, r.Client,
+			r.Message); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := db.ExecContext(t.Context(), "INSERT INTO client_metadata SELECT client_id, split_name, COUNT(*) FROM examples GROUP BY split_name, client_id"); err != nil {
+	if _, err := db.ExecContext(t.Context(),
+		"INSERT INTO client_metadata SELECT client_id, split_name, COUNT(*) FROM examples GROUP BY split_name, client_id"); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

@@ -12,11 +12,15 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-var space = tuners.Space{{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: 0}, {Name: "server.lr", Kind: tuners.Log10, Lo: -1, Hi: 1}}
+var space = tuners.Space{{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: 0}, {
+	Name: "server.lr", Kind: tuners.Log10,
+	Lo: -1, Hi: 1,
+}}
 
 func study(t, m int, options tuners.Params, score func(trial int, p tuners.Params, round int) float64) playtest.Study {
 	return playtest.Study{Tuner: asha.Tuner, Score: score, Request: tuners.OpenRequest{
-		Space: space, Options: options, Budget: tuners.Budget{Rounds: t, TrialRounds: m}, Seed: 11, Trial: tuners.StudySession,
+		Space: space, Options: options, Budget: tuners.Budget{Rounds: t, TrialRounds: m}, Seed: 11,
+		Trial: tuners.StudySession,
 	}}
 }
 
@@ -135,7 +139,9 @@ func noise(seed uint64) func(int, tuners.Params, int) float64 {
 
 // paper plays asynchronous successive halving as the paper has it, which never
 // stops a trial, with eta = 3: the decisions that run trials.
-func paper(rungs []int, rounds, parallel int, next func([]int) int, score func(int, tuners.Params, int) float64) []string {
+func paper(rungs []int, rounds, parallel int, next func([]int) int, score func(int, tuners.Params,
+	int) float64,
+) []string {
 	var log []string
 	at := map[int]int{}                           // rung of each trial
 	scores := make([]map[int]float64, len(rungs)) // by trial, for each rung; failures are infinite
@@ -201,12 +207,17 @@ func TestPruningChangesNoPromotion(t *testing.T) {
 			s.Parallel = parallel
 			s.Next = func(running []int) int { return (7*running[0] + len(running)) % len(running) } // any fixed order of reports
 			r := s.Play(t)
-			got := slices.DeleteFunc(moves(r), func(line string) bool { return strings.HasPrefix(line, "wait") || strings.HasPrefix(line, "done") })
+			got := slices.DeleteFunc(moves(r), func(line string) bool {
+				return strings.HasPrefix(line, "wait") ||
+					strings.HasPrefix(line, "done")
+			})
 			if want := paper([]int{2, 6, 18}, 400, parallel, s.Next, s.Score); !slices.Equal(got, want) {
-				t.Fatalf("seed %d, %d in flight: got\n%s\nwant\n%s", seed, parallel, strings.Join(got, "\n"), strings.Join(want, "\n"))
+				t.Fatalf("seed %d, %d in flight: got\n%s\nwant\n%s", seed, parallel, strings.Join(got, "\n"),
+					strings.Join(want, "\n"))
 			}
 			if r.Spent <= 400-2 || r.Live > len(r.Params)*2/3 {
-				t.Errorf("seed %d: spent %d of 400 rounds; %d of %d trials were alive together", seed, r.Spent, r.Live, len(r.Params))
+				t.Errorf("seed %d: spent %d of 400 rounds; %d of %d trials were alive together", seed, r.Spent, r.Live,
+					len(r.Params))
 			}
 		}
 	}
@@ -255,14 +266,23 @@ func TestValidate(t *testing.T) {
 		key, message string
 	}{
 		{590, 200, three, "", ""}, // 27 at 7 rounds, 9 at 15 more, 3 at 44, 1 at 134
-		{589, 200, three, "budget.rounds", "halving 27 trials with eta = 3 up to 200 rounds (budget.trial_rounds) takes 590 rounds, but budget.rounds is 589"},
-		{2000, 26, three, "options.eliminations", "3 eliminations with eta = 3 put the first rung below 1 of 26 rounds (budget.trial_rounds); at most 2 are possible"},
+		{
+			589, 200, three, "budget.rounds",
+			"halving 27 trials with eta = 3 up to 200 rounds (budget.trial_rounds) takes 590 rounds, but budget.rounds is 589",
+		},
+		{
+			2000, 26, three, "options.eliminations",
+			"3 eliminations with eta = 3 put the first rung below 1 of 26 rounds (budget.trial_rounds); at most 2 are possible",
+		},
 		{2000, 0, nil, "budget.trial_rounds", "at least 1 round, not 0"},
 		{2000, 200, tuners.Params{"eta": tuners.Num(1)}, "options.eta", "eta must be an integer from 2 to 1000, not 1"},
 		{2000, 200, tuners.Params{"eliminations": tuners.Num(0)}, "options.eliminations", "from 1 to 64, not 0"},
 		{2000, 200, tuners.Params{"trials": tuners.Num(0.5)}, "options.trials", "not 0.5"},
 		{2000, 200, tuners.Params{"rungs": tuners.Num(1)}, "options.rungs", "available: eta, eliminations, trials"},
 	} {
-		playtest.Rejects(t, asha.Tuner, tuners.ValidateRequest{Space: space, Options: c.options, Budget: tuners.Budget{Rounds: c.t, TrialRounds: c.m}}, c.key, c.message)
+		playtest.Rejects(t, asha.Tuner, tuners.ValidateRequest{
+			Space: space, Options: c.options,
+			Budget: tuners.Budget{Rounds: c.t, TrialRounds: c.m},
+		}, c.key, c.message)
 	}
 }

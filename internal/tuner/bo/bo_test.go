@@ -15,7 +15,10 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-var space = tuners.Space{{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: 0}, {Name: "client.momentum", Kind: tuners.Uniform, Lo: 0, Hi: 1}}
+var space = tuners.Space{
+	{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: 0},
+	{Name: "client.momentum", Kind: tuners.Uniform, Lo: 0, Hi: 1},
+}
 
 // mixed has every kind of dimension.
 var mixed = tuners.Space{
@@ -24,7 +27,10 @@ var mixed = tuners.Space{
 	{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: 0},
 	{Name: "client.momentum", Kind: tuners.Uniform, Lo: 0, Hi: 1},
 	{Name: "server.decay", Kind: tuners.Log10OneMinus, Lo: -4, Hi: -2},
-	{Name: "server.rule", Kind: tuners.Choice, Choices: []tuners.Value{tuners.Str("adam"), tuners.Str("sgd"), tuners.Bool(true)}},
+	{Name: "server.rule", Kind: tuners.Choice, Choices: []tuners.Value{
+		tuners.Str("adam"), tuners.Str("sgd"),
+		tuners.Bool(true),
+	}},
 }
 
 // bowl is smooth, lowest (0) at client.lr = 10^-2.3, client.momentum = 0.3.
@@ -60,7 +66,8 @@ func TestBeatsRandomSearch(t *testing.T) {
 			wins++
 		}
 	}
-	t.Logf("mean best error of %d trials: bo %.2g, random %.2g; bo is better with %d of %d seeds", trials, ours, theirs, wins, seeds)
+	t.Logf("mean best error of %d trials: bo %.2g, random %.2g; bo is better with %d of %d seeds", trials, ours, theirs,
+		wins, seeds)
 	if wins < seeds-1 || ours > theirs/10 {
 		t.Errorf("mean best error %v, random search %v; better with %d of %d seeds", ours, theirs, wins, seeds)
 	}
@@ -82,7 +89,10 @@ func TestFirstTrialsAreThoseOfRandomSearch(t *testing.T) {
 // finite has 5 x 4 points.
 var finite = tuners.Space{
 	{Name: "client.epochs", Kind: tuners.Int, Lo: 1, Hi: 5},
-	{Name: "client.lr", Kind: tuners.Choice, Choices: []tuners.Value{tuners.Num(0.1), tuners.Num(0.01), tuners.Num(0.001), tuners.Num(0.0001)}},
+	{Name: "client.lr", Kind: tuners.Choice, Choices: []tuners.Value{
+		tuners.Num(0.1), tuners.Num(0.01), tuners.Num(0.001),
+		tuners.Num(0.0001),
+	}},
 }
 
 // TestProposesTheLargestExpectedImprovement works out every proposal in a space
@@ -154,12 +164,14 @@ func TestTrialsInFlightSpread(t *testing.T) {
 	s := study(bo.Tuner, space, 16, 1, nil)
 	s.Parallel, s.Rungs = 4, true // 5 random ones, then 4 + 4 + 3 that are proposed together
 	r := s.Play(t)
-	if sizes := []int{len(r.Stages[0]), len(r.Stages[1]), len(r.Stages[2]), len(r.Stages[3])}; !slices.Equal(sizes, []int{5, 4, 4, 3}) {
+	if sizes := []int{len(r.Stages[0]), len(r.Stages[1]), len(r.Stages[2]), len(r.Stages[3])}; !slices.Equal(sizes,
+		[]int{5, 4, 4, 3}) {
 		t.Fatalf("%v trials together", sizes)
 	}
 	for i, p := range r.Ordered() {
 		for j, q := range r.Ordered()[:i] {
-			a, b := math.Log10(p.Float("client.lr", 0)/q.Float("client.lr", 0))/4, p.Float("client.momentum", 0)-q.Float("client.momentum", 0)
+			a, b := math.Log10(p.Float("client.lr", 0)/q.Float("client.lr", 0))/4,
+				p.Float("client.momentum", 0)-q.Float("client.momentum", 0)
 			if i < 9 && math.Hypot(a, b) < 0.02 {
 				t.Errorf("trials %d and %d nearly coincide: %s, %s", j, i, q, p)
 			}
@@ -174,7 +186,8 @@ func TestGoesOnFromItsState(t *testing.T) {
 	s.Reopened(t, 1, 2)
 	req := s.Request
 	req.State = []byte(`{"trials":[{"point":[1]}]}`)
-	if _, err := bo.Tuner.Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), "trial 0 has 1 coordinates, the space has 6") {
+	if _, err := bo.Tuner.Open(t.Context(), req); err == nil || !strings.Contains(err.Error(),
+		"trial 0 has 1 coordinates, the space has 6") {
 		t.Errorf("a state of another space: %v", err)
 	}
 	req.State = []byte(`{`)
@@ -231,7 +244,10 @@ func TestMaximize(t *testing.T) {
 }
 
 func TestASpaceOfOnePoint(t *testing.T) {
-	one := tuners.Space{{Name: "client.lr", Kind: tuners.Log10, Lo: -2, Hi: -2}, {Name: "x", Kind: tuners.Choice, Choices: []tuners.Value{tuners.Num(1)}}}
+	one := tuners.Space{{Name: "client.lr", Kind: tuners.Log10, Lo: -2, Hi: -2}, {
+		Name: "x", Kind: tuners.Choice,
+		Choices: []tuners.Value{tuners.Num(1)},
+	}}
 	s := study(bo.Tuner, one, 7, 1, nil)
 	s.Score = func(trial int, _ tuners.Params, _ int) float64 { return float64(trial % 2) }
 	if r := s.Play(t); len(r.Params) != 7 || r.Best != 0 {
@@ -248,8 +264,16 @@ func TestValidate(t *testing.T) {
 		{60, 10, nil, "", ""},
 		{60, 10, tuners.Params{"trials": tuners.Num(2), "init": tuners.Num(1)}, "", ""},
 		{1_000_000, 1, nil, "", ""},
-		{59, 10, nil, "options.init", "5 random trials leave none of 5 for the model: lower options.init or raise budget.rounds"},
-		{60, 10, tuners.Params{"trials": tuners.Num(7)}, "options.trials", "7 trials of 10 rounds exceed budget.rounds = 60; at most 6 fit"},
+		{
+			59, 10, nil, "options.init",
+			"5 random trials leave none of 5 for the model: lower options.init or raise budget.rounds",
+		},
+		{
+			60, 10,
+			tuners.Params{"trials": tuners.Num(7)},
+			"options.trials",
+			"7 trials of 10 rounds exceed budget.rounds = 60; at most 6 fit",
+		},
 		{9, 10, nil, "budget.rounds", "budget.rounds = 9 is less than one trial of 10 rounds"},
 		{60, 0, nil, "budget.trial_rounds", "at least 1 round, not 0"},
 		{60, 10, tuners.Params{"init": tuners.Num(0)}, "options.init", "init must be an integer from 1 to 500, not 0"},
@@ -257,7 +281,10 @@ func TestValidate(t *testing.T) {
 		{60, 10, tuners.Params{"candidates": tuners.Num(1.5)}, "options.candidates", "from 1 to 16384, not 1.5"},
 		{60, 10, tuners.Params{"xi": tuners.Num(1)}, "options.xi", "available: init, trials, candidates"},
 	} {
-		playtest.Rejects(t, bo.Tuner, tuners.ValidateRequest{Space: space, Options: c.options, Budget: tuners.Budget{Rounds: c.t, TrialRounds: c.m}}, c.key, c.message)
+		playtest.Rejects(t, bo.Tuner, tuners.ValidateRequest{
+			Space: space, Options: c.options,
+			Budget: tuners.Budget{Rounds: c.t, TrialRounds: c.m},
+		}, c.key, c.message)
 	}
 }
 

@@ -114,8 +114,12 @@ func TestValidate(t *testing.T) {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
 	}
-	large := playtest.Over(dehb.Tuner, 1<<40, 1<<30, tuners.Params{"eta": tuners.Num(2), "brackets": tuners.Num(12)}).Request
-	if _, err := dehb.Tuner.Open(t.Context(), large); err == nil || !strings.Contains(err.Error(), "the populations have ") {
+	large := playtest.Over(dehb.Tuner, 1<<40, 1<<30, tuners.Params{
+		"eta":      tuners.Num(2),
+		"brackets": tuners.Num(12),
+	}).Request
+	if _, err := dehb.Tuner.Open(t.Context(), large); err == nil || !strings.Contains(err.Error(),
+		"the populations have ") {
 		t.Error(fmt.Sprint(err))
 	}
 }

@@ -180,7 +180,11 @@ func TestSelection(t *testing.T) {
 
 // TestPopulations: a population is as large as the most trials at its rung, and parents take turns.
 func TestPopulations(t *testing.T) {
-	pass := []sha.Bracket{{Arms: []int{4, 2, 1}, Rungs: []int{1, 2, 4}}, {Arms: []int{3, 1}, Rungs: []int{2, 4}}, {Arms: []int{3}, Rungs: []int{4}}}
+	pass := []sha.Bracket{
+		{Arms: []int{4, 2, 1}, Rungs: []int{1, 2, 4}},
+		{Arms: []int{3, 1}, Rungs: []int{2, 4}},
+		{Arms: []int{3}, Rungs: []int{4}},
+	}
 	all := populations(pass, 1, 2)
 	if len(all) != 3 || len(all[0].Members) != 4 || len(all[1].Members) != 3 || len(all[2].Members) != 3 {
 		t.Fatalf("%+v", all)

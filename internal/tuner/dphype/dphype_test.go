@@ -14,7 +14,10 @@ import (
 var space = tuners.Space{{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: 0}}
 
 func request(s tuners.Space, options tuners.Params) tuners.OpenRequest {
-	return tuners.OpenRequest{Space: s, Options: options, Seed: 3, Trial: tuners.StudySession, Budget: tuners.Budget{Rounds: 12, TrialRounds: 5}}
+	return tuners.OpenRequest{
+		Space: s, Options: options, Seed: 3, Trial: tuners.StudySession,
+		Budget: tuners.Budget{Rounds: 12, TrialRounds: 5},
+	}
 }
 
 // loss is what a client comes to, whose best learning rate is its own.
@@ -51,7 +54,8 @@ func TestWinnerOfTheVote(t *testing.T) {
 	}
 	want := configs[slices.Index(counts, slices.Max(counts))]
 	if len(configs) != 12 || len(r.Params) != 1 || !r.Params[0].Equal(want) || r.Spent != 5 || r.Best != 0 {
-		t.Errorf("%d configurations, trials %v of %d rounds, best %d; want one with %s", len(configs), r.Params, r.Spent, r.Best, want)
+		t.Errorf("%d configurations, trials %v of %d rounds, best %d; want one with %s", len(configs), r.Params, r.Spent,
+			r.Best, want)
 	}
 	s.Reopened(t, 1, 2)
 	s.Score = func(int, tuners.Params, int) float64 { return playtest.Failure }
@@ -62,7 +66,10 @@ func TestWinnerOfTheVote(t *testing.T) {
 
 // TestSmallSpacesAreWhole has clients train with every point of a space that has few.
 func TestSmallSpacesAreWhole(t *testing.T) {
-	few := tuners.Space{{Name: "client.epochs", Kind: tuners.Int, Lo: 1, Hi: 3}, {Name: "client.momentum", Kind: tuners.Choice, Choices: []tuners.Value{tuners.Num(0), tuners.Num(0.9)}}}
+	few := tuners.Space{
+		{Name: "client.epochs", Kind: tuners.Int, Lo: 1, Hi: 3},
+		{Name: "client.momentum", Kind: tuners.Choice, Choices: []tuners.Value{tuners.Num(0), tuners.Num(0.9)}},
+	}
 	for configs, want := range map[int]int{6: 6, 100: 6, 4: 4} {
 		s, err := dphype.Tuner.Open(t.Context(), request(few, tuners.Params{"configs": tuners.Num(float64(configs))}))
 		if err != nil {
@@ -92,13 +99,22 @@ func TestValidate(t *testing.T) {
 		want    string
 	}{
 		{space, nil, ""},
-		{append(slices.Clone(space), tuners.Dim{Name: "server.lr", Kind: tuners.Choice, Choices: []tuners.Value{tuners.Num(1)}}), nil, ""},
-		{wide, nil, "space.server.lr: clients that train by themselves do not show which value of server.lr is good: give it one value, such as { choice = [1] }"},
+		{append(slices.Clone(space), tuners.Dim{
+			Name: "server.lr", Kind: tuners.Choice,
+			Choices: []tuners.Value{tuners.Num(1)},
+		}), nil, ""},
+		{
+			wide, nil,
+			"space.server.lr: clients that train by themselves do not show which value of server.lr is good: give it one value, such as { choice = [1] }",
+		},
 		{space, tuners.Params{"votes": tuners.Num(0)}, "options.votes: votes must be an integer from 1 to 1000, not 0"},
 		{space, tuners.Params{"epochs": tuners.Num(-1)}, "options.epochs: epochs must be from 0 to 1000, not -1"},
 	} {
 		req := request(c.space, c.options)
-		problems, err := dphype.Tuner.Validate(t.Context(), tuners.ValidateRequest{Space: req.Space, Options: req.Options, Budget: req.Budget})
+		problems, err := dphype.Tuner.Validate(t.Context(), tuners.ValidateRequest{
+			Space: req.Space, Options: req.Options,
+			Budget: req.Budget,
+		})
 		var got []string
 		for _, p := range problems {
 			got = append(got, p.Key+": "+p.Message)

@@ -44,7 +44,10 @@ func round(t *testing.T, s tuners.Session, number int, glob float64, slots ...tu
 		t.Fatalf("the plan is %v, want three params for all clients", p)
 	}
 	name := s.(tuners.Prober).Probes()[0]
-	if err := s.ObserveRound(t.Context(), tuners.Observation{Trial: 2, Round: number, Slots: slots, Aggregates: map[string]float64{name: glob}}); err != nil {
+	if err := s.ObserveRound(t.Context(), tuners.Observation{
+		Trial: 2, Round: number, Slots: slots,
+		Aggregates: map[string]float64{name: glob},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	c := p.Clients[0]
@@ -111,7 +114,8 @@ func TestBounds(t *testing.T) {
 	for _, clip := range []bool{true, false} {
 		t.Run(strconv.FormatBool(clip), func(t *testing.T) {
 			s := open(t, request(tuners.Params{
-				"clip_logs": tuners.Bool(clip), "gamma_lr": tuners.Num(1), "gamma_batch": tuners.Num(1), "max_lr": tuners.Num(0.1), "max_epochs": tuners.Num(1), "max_batch": tuners.Num(64),
+				"clip_logs": tuners.Bool(clip), "gamma_lr": tuners.Num(1), "gamma_batch": tuners.Num(1), "max_lr": tuners.Num(0.1),
+				"max_epochs": tuners.Num(1), "max_batch": tuners.Num(64),
 			}))
 			for i := range 4 {
 				round(t, s, i, 1, client(1, -1))
@@ -144,9 +148,13 @@ func TestRoundsThatSayNothing(t *testing.T) {
 	}
 	for _, o := range []tuners.Observation{
 		{Trial: 2, Slots: []tuners.Slot{client(1, 1)}},
-		{Trial: 2, Slots: []tuners.Slot{{Probes: map[string]float64{"examples_train": 3}}}, Aggregates: map[string]float64{"cos_delta_smoothed{alpha=0.5}": 0}},
+		{
+			Trial: 2, Slots: []tuners.Slot{{Probes: map[string]float64{"examples_train": 3}}},
+			Aggregates: map[string]float64{"cos_delta_smoothed{alpha=0.5}": 0},
+		},
 	} {
-		if err := open(t, request(nil)).ObserveRound(t.Context(), o); err == nil || !strings.Contains(err.Error(), "missing") {
+		if err := open(t, request(nil)).ObserveRound(t.Context(), o); err == nil || !strings.Contains(err.Error(),
+			"missing") {
 			t.Errorf("%v: got error %v", o, err)
 		}
 	}
@@ -169,7 +177,8 @@ func TestGoesOnFromItsState(t *testing.T) {
 
 func TestValidateAndOpenRefuse(t *testing.T) {
 	problems, err := fathom.Tuner.Validate(t.Context(), tuners.ValidateRequest{Options: tuners.Params{
-		"alpha": tuners.Num(1), "max_lr": tuners.Num(0), "gamma_batch": tuners.Num(-1), "clip_logs": tuners.Num(1), "beta": tuners.Num(1),
+		"alpha": tuners.Num(1), "max_lr": tuners.Num(0), "gamma_batch": tuners.Num(-1), "clip_logs": tuners.Num(1),
+		"beta": tuners.Num(1),
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -178,13 +187,15 @@ func TestValidateAndOpenRefuse(t *testing.T) {
 	for _, p := range problems {
 		keys = append(keys, p.Key)
 	}
-	if got := strings.Join(keys, " "); got != "options.beta options.clip_logs options.gamma_batch options.alpha options.max_lr" {
+	if got := strings.Join(keys,
+		" "); got != "options.beta options.clip_logs options.gamma_batch options.alpha options.max_lr" {
 		t.Errorf("problems with %s", got)
 	}
 	for _, name := range []string{"client.lr", "client.epochs", "client.batch"} {
 		req := request(nil)
 		req.Params[name] = tuners.Num(0)
-		if _, err := fathom.Tuner.Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), "trial 2: initial "+name+" must be greater than 0") {
+		if _, err := fathom.Tuner.Open(t.Context(), req); err == nil || !strings.Contains(err.Error(),
+			"trial 2: initial "+name+" must be greater than 0") {
 			t.Errorf("%s = 0: got error %v", name, err)
 		}
 	}

@@ -52,7 +52,8 @@ func plan(t *testing.T, s tuners.Session, trial, round, slots int, purpose tuner
 // slot is what a client shows when its configuration gives this error.
 func slot(after, before, examples float64) tuners.Slot {
 	return tuners.Slot{Probes: map[string]float64{
-		"val_error_after": after, "val_error_before": before, "val_loss_after": 2 * after, "val_loss_before": 2 * before, "examples_val": examples,
+		"val_error_after": after, "val_error_before": before, "val_loss_after": 2 * after, "val_loss_before": 2 * before,
+		"examples_val": examples,
 	}}
 }
 
@@ -111,7 +112,10 @@ func TestNumberOfConfigurations(t *testing.T) {
 	}
 	counts := map[int]bool{}
 	for trial := range 40 {
-		req := request(tuners.Params{"draw_configs": tuners.Bool(true), "configs": tuners.Num(4), "independent": tuners.Bool(true)})
+		req := request(tuners.Params{
+			"draw_configs": tuners.Bool(true), "configs": tuners.Num(4),
+			"independent": tuners.Bool(true),
+		})
 		req.Trial = trial
 		counts[len(configsOf(t, req))] = true
 	}
@@ -141,7 +145,10 @@ func TestFindsTheBestArm(t *testing.T) {
 		t.Run(schedule, func(t *testing.T) {
 			found := 0
 			for seed := range uint64(8) {
-				req := request(tuners.Params{"configs": tuners.Num(5), "independent": tuners.Bool(true), "schedule": tuners.Str(schedule), "mle": tuners.Bool(true)})
+				req := request(tuners.Params{
+					"configs": tuners.Num(5), "independent": tuners.Bool(true),
+					"schedule": tuners.Str(schedule), "mle": tuners.Bool(true),
+				})
 				req.Seed = seed
 				loss := func(c tuners.Params) float64 { return 0.1 + 0.2*math.Abs(math.Log10(c.Float("client.lr", 0))+2) }
 				best := math.Inf(1)
@@ -186,7 +193,10 @@ func TestObjectiveAndDiffChooseTheProbes(t *testing.T) {
 		}
 		// One client: the round's mean error becomes the next baseline.
 		observe(t, s, 0, slot(0.25, 0.75, 4))
-		want := map[string]string{"val_error_after": `"num":0.25`, "val_error_after val_error_before": `"num":-0.5`, "val_loss_after val_loss_before": `"num":-1`}[c.want]
+		want := map[string]string{
+			"val_error_after": `"num":0.25`, "val_error_after val_error_before": `"num":-0.5`,
+			"val_loss_after val_loss_before": `"num":-1`,
+		}[c.want]
 		if !strings.Contains(string(s.State()), want) {
 			t.Errorf("%s: state %s lacks %s", c.want, s.State(), want)
 		}
@@ -207,13 +217,30 @@ func TestDroppedClientsCountAgainstTheirConfiguration(t *testing.T) {
 		told, same []tuners.Slot
 	}{
 		"an error of 1, weighed as the others in the mean": {
-			request(nil), []tuners.Slot{slot(0.25, 0, 1), gone, slot(0.5, 0, 3)}, []tuners.Slot{slot(0.25, 0, 1), slot(1, 0, 2), slot(0.5, 0, 3)},
+			request(nil), []tuners.Slot{slot(0.25, 0, 1), gone, slot(0.5, 0, 3)}, []tuners.Slot{
+				slot(0.25, 0, 1), slot(1, 0, 2),
+				slot(0.5, 0, 3),
+			},
 		},
-		"all of a round":        {request(nil), []tuners.Slot{gone, gone}, []tuners.Slot{slot(1, 0, 5), slot(1, 0, 5)}},
-		"the largest loss":      {loss, []tuners.Slot{gone, lossy(2, 1), lossy(7, 1)}, []tuners.Slot{lossy(7, 1), lossy(2, 1), lossy(7, 1)}},
-		"after less before":     {request(tuners.Params{"diff": tuners.Bool(true)}), []tuners.Slot{slot(0.5, 0.75, 2), gone}, []tuners.Slot{slot(0.5, 0.75, 2), slot(1, 0, 2)}},
-		"a score that is NaN":   {request(nil), []tuners.Slot{slot(math.NaN(), 0, 2), gone}, []tuners.Slot{slot(1, 0, 2), slot(1, 0, 2)}},
-		"skipped, as is wanted": {request(tuners.Params{"dropped": tuners.Str("skip")}), []tuners.Slot{slot(0.25, 0, 1), slot(0.5, 0, 3), gone}, []tuners.Slot{slot(0.25, 0, 1), slot(0.5, 0, 3)}},
+		"all of a round": {request(nil), []tuners.Slot{gone, gone}, []tuners.Slot{slot(1, 0, 5), slot(1, 0, 5)}},
+		"the largest loss": {loss, []tuners.Slot{gone, lossy(2, 1), lossy(7, 1)}, []tuners.Slot{
+			lossy(7, 1), lossy(2, 1),
+			lossy(7, 1),
+		}},
+		"after less before": {
+			request(tuners.Params{"diff": tuners.Bool(true)}),
+			[]tuners.Slot{slot(0.5, 0.75, 2), gone},
+			[]tuners.Slot{slot(0.5, 0.75, 2), slot(1, 0, 2)},
+		},
+		"a score that is NaN": {
+			request(nil),
+			[]tuners.Slot{slot(math.NaN(), 0, 2), gone},
+			[]tuners.Slot{slot(1, 0, 2), slot(1, 0, 2)},
+		},
+		"skipped, as is wanted": {request(tuners.Params{"dropped": tuners.Str("skip")}), []tuners.Slot{
+			slot(0.25, 0, 1),
+			slot(0.5, 0, 3), gone,
+		}, []tuners.Slot{slot(0.25, 0, 1), slot(0.5, 0, 3)}},
 	} {
 		told, same := open(t, c.req), open(t, c.req)
 		observe(t, told, 0, c.told...)
@@ -272,7 +299,10 @@ func TestSlotsThatDoNotCount(t *testing.T) {
 		{Probes: map[string]float64{"examples_val": 3}},
 		slot(0.5, 0, math.NaN()),
 	} {
-		err := open(t, request(nil)).ObserveRound(t.Context(), tuners.Observation{Trial: 3, Round: 6, Slots: []tuners.Slot{bad}})
+		err := open(t, request(nil)).ObserveRound(t.Context(), tuners.Observation{
+			Trial: 3, Round: 6,
+			Slots: []tuners.Slot{bad},
+		})
 		if err == nil || !strings.Contains(err.Error(), "round 6, slot 0") {
 			t.Errorf("%v: got error %v", bad.Probes, err)
 		}
@@ -297,7 +327,10 @@ func TestTestPlansRepeatAndChangeNothing(t *testing.T) {
 // TestJobs has jobs of two rounds end in another order, one of them lost: they count with
 // the configurations and the theta of their own plans, weighed by their staleness.
 func TestJobs(t *testing.T) {
-	req := request(tuners.Params{"schedule": tuners.Str("constant"), "configs": tuners.Num(3), "eta0": tuners.Num(0.1), "baseline": tuners.Str("zero")})
+	req := request(tuners.Params{
+		"schedule": tuners.Str("constant"), "configs": tuners.Num(3), "eta0": tuners.Num(0.1),
+		"baseline": tuners.Str("zero"),
+	})
 	arms, err := fedex.Arms(space, req.Params, req.Options, req.Seed, req.Trial)
 	if err != nil {
 		t.Fatal(err)
@@ -311,7 +344,10 @@ func TestJobs(t *testing.T) {
 		return s
 	}
 	see := func(s tuners.Session, round, oldest int, slots ...tuners.Slot) {
-		if err := s.ObserveRound(t.Context(), tuners.Observation{Trial: 3, Round: round, Slots: slots, Oldest: oldest}); err != nil {
+		if err := s.ObserveRound(t.Context(), tuners.Observation{
+			Trial: 3, Round: round, Slots: slots,
+			Oldest: oldest,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -341,7 +377,10 @@ func TestJobs(t *testing.T) {
 	if strings.Contains(string(s.State()), "past") {
 		t.Errorf("it remembers rounds without jobs at work: %s", s.State())
 	}
-	err = s.ObserveRound(t.Context(), tuners.Observation{Trial: 3, Round: 2, Slots: []tuners.Slot{job(slot(0.5, 0, 1), 0, 0, 2)}, Oldest: 3})
+	err = s.ObserveRound(t.Context(), tuners.Observation{
+		Trial: 3, Round: 2,
+		Slots: []tuners.Slot{job(slot(0.5, 0, 1), 0, 0, 2)}, Oldest: 3,
+	})
 	if err == nil || !strings.Contains(err.Error(), "a job of round 0, whose plan is unknown") {
 		t.Errorf("a job of a forgotten plan: %v", err)
 	}
@@ -349,7 +388,10 @@ func TestJobs(t *testing.T) {
 
 // TestTestPlansDrawFromTheta makes one of two configurations all but impossible.
 func TestTestPlansDrawFromTheta(t *testing.T) {
-	s := open(t, request(tuners.Params{"configs": tuners.Num(2), "schedule": tuners.Str(fedex.Constant), "eta0": tuners.Num(20)}))
+	s := open(t, request(tuners.Params{
+		"configs": tuners.Num(2), "schedule": tuners.Str(fedex.Constant),
+		"eta0": tuners.Num(20),
+	}))
 	trained := plan(t, s, 3, 0, 1, tuners.Train).Client(0)
 	observe(t, s, 0, slot(0.9, 0, 1)) // z of the other is ahead by 20 * 0.9 / 0.5
 	for _, purpose := range []tuners.Purpose{tuners.Train, tuners.Test} {
@@ -429,7 +471,8 @@ func TestValidateAndOpenRefuse(t *testing.T) {
 	problems, err := fedex.Tuner.Validate(t.Context(), tuners.ValidateRequest{
 		Space: space[4:], Objective: tuners.Objective{Metric: "f1"},
 		Options: tuners.Params{
-			"configs": tuners.Num(0), "eps": tuners.Num(2), "eta0": tuners.Num(-1), "gamma": tuners.Num(1.5), "cutoff": tuners.Num(-1), "schedule": tuners.Str("fast"),
+			"configs": tuners.Num(0), "eps": tuners.Num(2), "eta0": tuners.Num(-1), "gamma": tuners.Num(1.5),
+			"cutoff": tuners.Num(-1), "schedule": tuners.Str("fast"),
 		},
 	})
 	if err != nil {
@@ -439,7 +482,8 @@ func TestValidateAndOpenRefuse(t *testing.T) {
 	for _, p := range problems {
 		keys = append(keys, p.Key)
 	}
-	if got := strings.Join(keys, " "); got != "options.configs options.eps options.schedule options.eta0 options.gamma options.cutoff space objective" {
+	if got := strings.Join(keys,
+		" "); got != "options.configs options.eps options.schedule options.eta0 options.gamma options.cutoff space objective" {
 		t.Errorf("problems with %s", got)
 	}
 	for _, c := range []struct{ drop, want string }{
@@ -454,7 +498,8 @@ func TestValidateAndOpenRefuse(t *testing.T) {
 	}
 	req := request(nil)
 	req.State = []byte(`{"z":[0,0]}`)
-	if _, err := fedex.Tuner.Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), "2 configurations, the options give 27") {
+	if _, err := fedex.Tuner.Open(t.Context(), req); err == nil || !strings.Contains(err.Error(),
+		"2 configurations, the options give 27") {
 		t.Errorf("a foreign state: got error %v", err)
 	}
 }
@@ -471,7 +516,8 @@ func TestAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	req.State = s.State()
-	if decisions, err = open(t, req).Suggest(t.Context(), 1); err != nil || decisions[0].Kind != tuners.Done || decisions[0].Best != 0 {
+	if decisions, err = open(t, req).Suggest(t.Context(), 1); err != nil || decisions[0].Kind != tuners.Done ||
+		decisions[0].Best != 0 {
 		t.Errorf("got %v, %v", decisions, err)
 	}
 }

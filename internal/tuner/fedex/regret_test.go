@@ -71,7 +71,8 @@ func (o online) average(t *testing.T, tau int, seed uint64) (mean float64, fixed
 			alone, _, _ := regret(z, w, c)
 			fixed[j] += alone / float64(tau)
 		}
-		if err := s.step([]outcome{{config: drawn, theta: s.theta()[drawn], score: score, weight: 1}}, 0, 0, eta, 0, Constant); err != nil {
+		if err := s.step([]outcome{{config: drawn, theta: s.theta()[drawn], score: score, weight: 1}}, 0, 0, eta, 0,
+			Constant); err != nil {
 			t.Fatal(err)
 		}
 		sum, squares = sum+best, squares+best*best
@@ -104,7 +105,8 @@ func TestRegretOfTheorem41(t *testing.T) {
 				drawn += f / float64(len(fixed)*seeds)
 			}
 		}
-		t.Logf("tau %d: regret %.4f, bound %.4f, the best step size alone %.4f, one drawn at random %.4f", tau, mean, bound, best, drawn)
+		t.Logf("tau %d: regret %.4f, bound %.4f, the best step size alone %.4f, one drawn at random %.4f", tau, mean, bound,
+			best, drawn)
 		if mean > bound || mean >= last {
 			t.Errorf("tau %d: the regret is %v, the bound %v, the regret before %v", tau, mean, bound, last)
 		}

@@ -48,7 +48,8 @@ func TestStepByHand(t *testing.T) {
 		// (0.3 - 0.5)/theta_0 < 0 raises theta_0.
 		theta := s.theta()
 		grad := (0.3 - 0.5) / theta[0]
-		if err := s.step(drawn(&s, []outcome{{config: 0, score: 0.3, weight: 1}}), s.baseline(), 0.5, eta, 0, c.schedule); err != nil {
+		if err := s.step(drawn(&s, []outcome{{config: 0, score: 0.3, weight: 1}}), s.baseline(), 0.5, eta, 0,
+			c.schedule); err != nil {
 			t.Fatal(err)
 		}
 		denom := map[string]float64{
@@ -140,7 +141,8 @@ func TestBaselineDiscounts(t *testing.T) {
 func TestZeroGradientMovesNothing(t *testing.T) {
 	for _, schedule := range []string{Aggressive, Adaptive, Auto, Constant, Noise} {
 		s := uniform(3, 0)
-		if err := s.step(drawn(&s, []outcome{{config: 1, score: 0, weight: 1}}), s.baseline(), 0, 1, 0, schedule); err != nil {
+		if err := s.step(drawn(&s, []outcome{{config: 1, score: 0, weight: 1}}), s.baseline(), 0, 1, 0,
+			schedule); err != nil {
 			t.Fatal(err)
 		}
 		for j, p := range s.theta() {
@@ -165,7 +167,8 @@ func TestEntropyAndLatch(t *testing.T) {
 		t.Fatalf("entropy %v < 0.3, but it is not latched on 0: %+v", s.entropy(), s)
 	}
 	before := append([]float64(nil), s.Z...)
-	if err := s.step(drawn(&s, []outcome{{config: 0, score: 1, weight: 1}}), s.baseline(), 0, 1, 0.3, Constant); err != nil {
+	if err := s.step(drawn(&s, []outcome{{config: 0, score: 1, weight: 1}}), s.baseline(), 0, 1, 0.3,
+		Constant); err != nil {
 		t.Fatal(err)
 	}
 	for j := range before {
@@ -177,7 +180,8 @@ func TestEntropyAndLatch(t *testing.T) {
 
 func TestThetaThatIsNotFiniteIsAnError(t *testing.T) {
 	s := uniform(2, 0)
-	if err := s.step(drawn(&s, []outcome{{config: 0, score: 1e308, weight: 1}, {config: 1, score: 1e308, weight: 1}}), s.baseline(), 0, 1e10, 0, Constant); err == nil {
+	if err := s.step(drawn(&s, []outcome{{config: 0, score: 1e308, weight: 1}, {config: 1, score: 1e308, weight: 1}}),
+		s.baseline(), 0, 1e10, 0, Constant); err == nil {
 		t.Errorf("z = %v passed", s.Z)
 	}
 }

@@ -35,11 +35,15 @@ func TestTheRateFollowsTheSumOfHypergradients(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := plan.Server.Float("server.lr", 0); math.Abs(got-c.rate) > 1e-12 || len(plan.Clients) != 1 || len(plan.Clients[0]) != 0 {
+		if got := plan.Server.Float("server.lr", 0); math.Abs(got-c.rate) > 1e-12 || len(plan.Clients) != 1 ||
+			len(plan.Clients[0]) != 0 {
 			t.Errorf("round %d: server.lr = %v, want %v; clients %v", round, got, c.rate, plan.Clients)
 		}
 		s := open()
-		o := tuners.Observation{Trial: 3, Round: round, Slots: make([]tuners.Slot, 4), Aggregates: map[string]float64{"dot_delta_previous": c.hyper}}
+		o := tuners.Observation{
+			Trial: 3, Round: round, Slots: make([]tuners.Slot, 4),
+			Aggregates: map[string]float64{"dot_delta_previous": c.hyper},
+		}
 		if err := s.ObserveRound(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +64,8 @@ func TestRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.ObserveRound(t.Context(), tuners.Observation{Trial: 3}); err == nil || !strings.Contains(err.Error(), "dot_delta_previous is missing") {
+	if err := s.ObserveRound(t.Context(), tuners.Observation{Trial: 3}); err == nil || !strings.Contains(err.Error(),
+		"dot_delta_previous is missing") {
 		t.Errorf("without the probe: %v", err)
 	}
 }

@@ -15,10 +15,16 @@ import (
 func request() tuners.OpenRequest {
 	space := tuners.Space{}
 	for d := range 8 {
-		space = append(space, tuners.Dim{Name: "client.arch.c" + strconv.Itoa(d), Kind: tuners.Choice, Choices: []tuners.Value{tuners.Num(1), tuners.Num(2), tuners.Num(3)}})
+		space = append(space, tuners.Dim{
+			Name: "client.arch.c" + strconv.Itoa(d), Kind: tuners.Choice,
+			Choices: []tuners.Value{tuners.Num(1), tuners.Num(2), tuners.Num(3)},
+		})
 	}
 	space = append(space, tuners.Dim{Name: "client.lr", Kind: tuners.Log10, Lo: -3, Hi: 0})
-	return tuners.OpenRequest{Space: space, Seed: 4, Trial: tuners.StudySession, Budget: tuners.Budget{Rounds: 100, TrialRounds: 50}}
+	return tuners.OpenRequest{Space: space, Seed: 4, Trial: tuners.StudySession, Budget: tuners.Budget{
+		Rounds:      100,
+		TrialRounds: 50,
+	}}
 }
 
 // made makes a sub-network's score up: every choice has a right option, which costs more
@@ -80,7 +86,8 @@ func TestSearchBeatsDraws(t *testing.T) {
 			t.Errorf("trial %d has %v, after one of %v FLOPs", trial, p, last)
 		}
 		last = m.FLOPs
-		lo, hi := 9e6*math.Pow(25./9, math.Floor(4*math.Log(m.FLOPs/9e6)/math.Log(25./9))/4), 9e6*math.Pow(25./9, math.Floor(1+4*math.Log(m.FLOPs/9e6)/math.Log(25./9))/4)
+		lo, hi := 9e6*math.Pow(25./9, math.Floor(4*math.Log(m.FLOPs/9e6)/math.Log(25./9))/4),
+			9e6*math.Pow(25./9, math.Floor(1+4*math.Log(m.FLOPs/9e6)/math.Log(25./9))/4)
 		for _, o := range scored {
 			if o.FLOPs > lo && o.FLOPs < hi && o.Score < m.Score {
 				t.Errorf("trial %d has a score of %v, one of its tier %v", trial, m.Score, o.Score)
@@ -138,10 +145,19 @@ func TestValidate(t *testing.T) {
 		change func(r *tuners.ValidateRequest)
 		want   string
 	}{
-		{func(r *tuners.ValidateRequest) { r.Options = tuners.Params{"tune_rounds": tuners.Num(50)} }, "50 of the 50 rounds of a trial"},
-		{func(r *tuners.ValidateRequest) { r.Budget.Rounds = 79 }, "40 rounds for the supernet and 10 for each of 4 networks are 80, more than 79"},
+		{
+			func(r *tuners.ValidateRequest) { r.Options = tuners.Params{"tune_rounds": tuners.Num(50)} },
+			"50 of the 50 rounds of a trial",
+		},
+		{
+			func(r *tuners.ValidateRequest) { r.Budget.Rounds = 79 },
+			"40 rounds for the supernet and 10 for each of 4 networks are 80, more than 79",
+		},
 		{func(r *tuners.ValidateRequest) { r.Space = r.Space.Matching("client.lr") }, "use method \"supernet\""},
-		{func(r *tuners.ValidateRequest) { r.Options = tuners.Params{"population": tuners.Num(3)} }, "population must be an integer from 4"},
+		{
+			func(r *tuners.ValidateRequest) { r.Options = tuners.Params{"population": tuners.Num(3)} },
+			"population must be an integer from 4",
+		},
 	} {
 		req := request()
 		v := tuners.ValidateRequest{Space: req.Space, Budget: req.Budget}

@@ -93,7 +93,8 @@ func TestThePopulationMovesToTheLowLosses(t *testing.T) {
 	}
 	first := r.round(0, 10, measured)
 	for i, p := range first {
-		if math.Abs(math.Log10(p.Float("client.lr", 0))+2) > 0.4 || math.Abs(p.Float("client.epochs", 0)-3) > 1 || len(p) != 2 {
+		if math.Abs(math.Log10(p.Float("client.lr", 0))+2) > 0.4 || math.Abs(p.Float("client.epochs", 0)-3) > 1 ||
+			len(p) != 2 {
 			t.Errorf("client %d begins with %s", i, p)
 		}
 	}
@@ -164,9 +165,15 @@ func TestRefuses(t *testing.T) {
 		change func(*tuners.OpenRequest)
 		want   string
 	}{
-		{func(r *tuners.OpenRequest) { r.Options = tuners.Params{"quantile": tuners.Num(0.6)} }, "greater than 0 and at most 0.5, not 0.6"},
+		{
+			func(r *tuners.OpenRequest) { r.Options = tuners.Params{"quantile": tuners.Num(0.6)} },
+			"greater than 0 and at most 0.5, not 0.6",
+		},
 		{func(r *tuners.OpenRequest) { r.Space = space[2:] }, "fedpop tunes client.* dimensions, but the space has none"},
-		{func(r *tuners.OpenRequest) { r.Params = tuners.Params{"client.lr": tuners.Num(1)} }, "trial 2 has no client.epochs"},
+		{
+			func(r *tuners.OpenRequest) { r.Params = tuners.Params{"client.lr": tuners.Num(1)} },
+			"trial 2 has no client.epochs",
+		},
 	} {
 		req := request(nil)
 		c.change(&req)

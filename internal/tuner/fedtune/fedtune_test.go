@@ -15,12 +15,16 @@ import (
 
 // small is a table of 2 x 2 cells over 100 x 2 x 2 points.
 var small = tuners.Params{
-	"hi": tuners.Str("0.2, 0.8"), "samples": tuners.Str("100,1000"), "lr_min": tuners.Num(0.002), "lr_max": tuners.Num(0.2),
+	"hi": tuners.Str("0.2, 0.8"), "samples": tuners.Str("100,1000"), "lr_min": tuners.Num(0.002),
+	"lr_max":  tuners.Num(0.2),
 	"batches": tuners.Str("4,16"), "epochs": tuners.Str("5,10"), "rounds": tuners.Num(7),
 }
 
 func request(options tuners.Params) tuners.OpenRequest {
-	return tuners.OpenRequest{Options: options, Seed: 9, Trial: tuners.PrepareSession, Budget: tuners.Budget{Rounds: 1 << 40, TrialRounds: 10}}
+	return tuners.OpenRequest{
+		Options: options, Seed: 9, Trial: tuners.PrepareSession,
+		Budget: tuners.Budget{Rounds: 1 << 40, TrialRounds: 10},
+	}
 }
 
 // cells collects the environments of a study's starts.
@@ -101,7 +105,8 @@ func TestFillsEveryCell(t *testing.T) {
 			t.Errorf("cell %v: error %v after the search, the lowest is %v", cell.Keys, got, lowest)
 		}
 	}
-	if err := s.ObserveRound(t.Context(), tuners.Observation{Trial: 3}); err != nil || string(s.State()) != string(req.State) {
+	if err := s.ObserveRound(t.Context(), tuners.Observation{Trial: 3}); err != nil ||
+		string(s.State()) != string(req.State) {
 		t.Errorf("an observation changed the table: %v", err)
 	}
 }
@@ -110,7 +115,10 @@ func TestFillsEveryCell(t *testing.T) {
 func TestStopsWithoutImprovement(t *testing.T) {
 	for _, c := range []struct{ patience, cap int }{{5, 0}, {2, 0}, {5, 3}, {0, 4}} {
 		t.Run(fmt.Sprintf("patience %d cap %d", c.patience, c.cap), func(t *testing.T) {
-			o := small.Merge(tuners.Params{"patience": tuners.Num(float64(c.patience)), "proposals": tuners.Num(float64(c.cap)), "hi": tuners.Str("0.5"), "samples": tuners.Str("100")})
+			o := small.Merge(tuners.Params{
+				"patience": tuners.Num(float64(c.patience)), "proposals": tuners.Num(float64(c.cap)),
+				"hi": tuners.Str("0.5"), "samples": tuners.Str("100"),
+			})
 			r, seen, _ := play(t, o, 4)
 			proposed, since, best := 0, 0, math.Inf(1)
 			for trial := range len(seen) {
@@ -139,7 +147,10 @@ func TestBayesBeatsRandom(t *testing.T) {
 	regret := map[string]float64{}
 	for _, search := range []string{fedtune.Bayes, fedtune.Random} {
 		for seed := range uint64(5) {
-			r, seen, _ := play(t, small.Merge(tuners.Params{"search": tuners.Str(search), "proposals": tuners.Num(6), "patience": tuners.Num(0)}), seed)
+			r, seen, _ := play(t, small.Merge(tuners.Params{
+				"search": tuners.Str(search), "proposals": tuners.Num(6),
+				"patience": tuners.Num(0),
+			}), seed)
 			best := map[tuners.Environment]float64{}
 			for trial, e := range seen {
 				if x := surface(e, r.Params[trial]); best[e] == 0 || x < best[e] {
@@ -158,7 +169,10 @@ func TestBayesBeatsRandom(t *testing.T) {
 
 func TestPointsAreDifferent(t *testing.T) {
 	for _, search := range []string{fedtune.Bayes, fedtune.Random, fedtune.Grid} {
-		o := small.Merge(tuners.Params{"search": tuners.Str(search), "proposals": tuners.Num(30), "patience": tuners.Num(0), "lr_max": tuners.Num(0.01)})
+		o := small.Merge(tuners.Params{
+			"search": tuners.Str(search), "proposals": tuners.Num(30), "patience": tuners.Num(0),
+			"lr_max": tuners.Num(0.01),
+		})
 		r, seen, _ := play(t, o, 1)
 		tried := map[string]bool{}
 		for trial, e := range seen {
@@ -206,13 +220,15 @@ func TestTablesWithGaps(t *testing.T) {
 		`{"trials":[{"cell":4,"point":7}]}`:                               "does not match these options",
 		`{"trials":3}`:                                                    "damaged",
 	} {
-		if err := state(text); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if err := state(text); want == "" && err != nil || want != "" &&
+			(err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: got error %v, want %q", text, err, want)
 		}
 	}
 	req := request(small)
 	req.Trial = 0
-	if _, err := host.Local(fedtune.Tuner).Open(t.Context(), req); err == nil || !strings.Contains(err.Error(), "must prepare") {
+	if _, err := host.Local(fedtune.Tuner).Open(t.Context(), req); err == nil || !strings.Contains(err.Error(),
+		"must prepare") {
 		t.Errorf("without a state: %v", err)
 	}
 }
@@ -238,7 +254,8 @@ func TestScaleShrinksTheSideFederationsOnly(t *testing.T) {
 
 func TestValidateRefuses(t *testing.T) {
 	problems, err := fedtune.Tuner.Validate(t.Context(), tuners.ValidateRequest{Options: tuners.Params{
-		"hi": tuners.Str("0.2,1.5"), "samples": tuners.Str("10,10"), "batches": tuners.Str("4;8"), "search": tuners.Str("luck"), "init": tuners.Num(0), "lr_max": tuners.Num(0.001),
+		"hi": tuners.Str("0.2,1.5"), "samples": tuners.Str("10,10"), "batches": tuners.Str("4;8"),
+		"search": tuners.Str("luck"), "init": tuners.Num(0), "lr_max": tuners.Num(0.001),
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -247,10 +264,12 @@ func TestValidateRefuses(t *testing.T) {
 	for _, p := range problems {
 		keys = append(keys, p.Key)
 	}
-	if got := strings.Join(keys, " "); got != "options.hi options.samples options.batches options.search options.init options.lr_max" {
+	if got := strings.Join(keys,
+		" "); got != "options.hi options.samples options.batches options.search options.init options.lr_max" {
 		t.Errorf("problems with %s: %v", got, problems)
 	}
-	problems, _ = fedtune.Tuner.Validate(t.Context(), tuners.ValidateRequest{Options: tuners.Params{"lr_step": tuners.Num(1e-6)}})
+	problems, _ = fedtune.Tuner.Validate(t.Context(),
+		tuners.ValidateRequest{Options: tuners.Params{"lr_step": tuners.Num(1e-6)}})
 	if len(problems) != 1 || problems[0].Key != "options.lr_step" {
 		t.Errorf("7 million points: %v", problems)
 	}

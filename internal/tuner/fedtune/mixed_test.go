@@ -58,12 +58,14 @@ func TestMixed(t *testing.T) {
 	o := small.Merge(tuners.Params{"mixed": tuners.Bool(true), "choices": tuners.Num(3), "scale": tuners.Num(0.1)})
 	trials, scores, last := playMixed(t, o)
 	table := looked(t, o, last.State())
-	if len(table) != 4 || table[0].Keys["samples"] != 100 || table[3].Keys["samples"] != 1000 || table[3].Keys["hi"] != 0.8 {
+	if len(table) != 4 || table[0].Keys["samples"] != 100 || table[3].Keys["samples"] != 1000 ||
+		table[3].Keys["hi"] != 0.8 {
 		t.Fatalf("table %v", table)
 	}
 	alike, best := 0, 0
 	for i, trial := range trials {
-		if trial.environment != trials[0].environment || trial.environment.Clients != 4 || trial.environment.Cohort != 4 || len(trial.cells) != 4 {
+		if trial.environment != trials[0].environment || trial.environment.Clients != 4 || trial.environment.Cohort != 4 ||
+			len(trial.cells) != 4 {
 			t.Fatalf("trial %d ran on %+v", i, trial)
 		}
 		if trial.cells[0].Keys["samples"] != 10 || trial.cells[1].Keys["samples"] != 100 || trial.cells[2].Keys["hi"] != 0.8 {
@@ -77,7 +79,8 @@ func TestMixed(t *testing.T) {
 		}
 	}
 	if want := alike + 4*3; len(trials) != want || alike < 6 {
-		t.Errorf("%d trials, the first %d of them with one point for all cells; want 3 further ones for each of 4 cells", len(trials), alike)
+		t.Errorf("%d trials, the first %d of them with one point for all cells; want 3 further ones for each of 4 cells",
+			len(trials), alike)
 	}
 	for i, c := range trials[best].cells {
 		if !reflect.DeepEqual(c.Params, table[i].Params) {
@@ -91,7 +94,8 @@ func TestMixed(t *testing.T) {
 	for i := alike; i < len(trials); i++ {
 		differ := 0
 		for cell, c := range trials[i].cells {
-			if first := alike + 3*((i-alike)/3); !reflect.DeepEqual(c.Params, trials[lowest(scores[:first])].cells[cell].Params) {
+			if first := alike + 3*((i-alike)/3); !reflect.DeepEqual(c.Params,
+				trials[lowest(scores[:first])].cells[cell].Params) {
 				differ++
 				if cell != (i-alike)/3 {
 					t.Errorf("trial %d changes cell %d", i, cell)

@@ -30,7 +30,10 @@ func looked(t *testing.T, options tuners.Params, state []byte) []tuners.Cell {
 
 func TestAHandedOverTableIsTheOneThatWasFilled(t *testing.T) {
 	for _, scale := range []float64{1, 0.004} { // the latter makes one sample of both sizes
-		o := small.Merge(tuners.Params{"proposals": tuners.Num(2), "scale": tuners.Num(scale), "samples": tuners.Str("100,200")})
+		o := small.Merge(tuners.Params{
+			"proposals": tuners.Num(2), "scale": tuners.Num(scale),
+			"samples": tuners.Str("100,200"),
+		})
 		r, seen, last := play(t, o, 3)
 		var tried []fedtune.Tried
 		for trial := range len(seen) {
@@ -48,7 +51,8 @@ func TestAHandedOverTableIsTheOneThatWasFilled(t *testing.T) {
 		if r, _, _ := play(t, given, 3); len(r.Params) != 0 {
 			t.Errorf("%d proxy federations are trained beside a given table", len(r.Params))
 		}
-		if _, err := fedtune.TableOf(o, 4, tuners.Objective{}, tried); err == nil || !strings.Contains(err.Error(), "trial 0 ran on a proxy federation that does not match these options and seed 4") {
+		if _, err := fedtune.TableOf(o, 4, tuners.Objective{}, tried); err == nil || !strings.Contains(err.Error(),
+			"trial 0 ran on a proxy federation that does not match these options and seed 4") {
 			t.Errorf("another seed: %v", err)
 		}
 	}
@@ -77,11 +81,13 @@ func TestAMixedTableThatIsHandedOver(t *testing.T) {
 	}
 	tried[0].Table = tried[0].Table[1:]
 	for seed, tried := range map[uint64][]fedtune.Tried{9: tried, 4: tried[1:]} {
-		if _, err := fedtune.TableOf(o, seed, tuners.Objective{}, tried); err == nil || !strings.Contains(err.Error(), "does not match these options and seed") {
+		if _, err := fedtune.TableOf(o, seed, tuners.Objective{}, tried); err == nil || !strings.Contains(err.Error(),
+			"does not match these options and seed") {
 			t.Errorf("another table or seed: %v", err)
 		}
 	}
-	if text, err := fedtune.TableOf(o, 9, tuners.Objective{}, []fedtune.Tried{{Environment: environment, Table: tables[1].cells}}); text != "" || err != nil {
+	if text, err := fedtune.TableOf(o, 9, tuners.Objective{},
+		[]fedtune.Tried{{Environment: environment, Table: tables[1].cells}}); text != "" || err != nil {
 		t.Errorf("without a score: %q, %v", text, err)
 	}
 }
@@ -97,18 +103,31 @@ func TestTableOfLeavesCellsWithoutAScoreOut(t *testing.T) {
 		tried []fedtune.Tried
 		want  string
 	}{
-		"none":         {nil, ""},
-		"failed":       {[]fedtune.Tried{{Environment: first, Params: point(0.1), Score: nil}}, ""},
-		"a gap":        {[]fedtune.Tried{{Environment: first, Params: point(0.1), Score: nil}, {Environment: second, Params: point(0.006), Score: &low}}, "0.2 1000 0.006 8 2"},
-		"the lowest":   {[]fedtune.Tried{{Environment: first, Params: point(0.1), Score: &high}, {Environment: first, Params: point(0.2), Score: &low}}, "0.2 100 0.2 8 2"},
-		"of equal":     {[]fedtune.Tried{{Environment: first, Params: point(0.1), Score: &low}, {Environment: first, Params: point(0.2), Score: &low}}, "0.2 100 0.1 8 2"},
-		"by its cells": {[]fedtune.Tried{{Environment: second, Params: point(0.1), Score: &low}, {Environment: first, Params: point(0.2), Score: &low}}, "0.2 100 0.2 8 2; 0.2 1000 0.1 8 2"},
+		"none":   {nil, ""},
+		"failed": {[]fedtune.Tried{{Environment: first, Params: point(0.1), Score: nil}}, ""},
+		"a gap": {[]fedtune.Tried{
+			{Environment: first, Params: point(0.1), Score: nil},
+			{Environment: second, Params: point(0.006), Score: &low},
+		}, "0.2 1000 0.006 8 2"},
+		"the lowest": {[]fedtune.Tried{
+			{Environment: first, Params: point(0.1), Score: &high},
+			{Environment: first, Params: point(0.2), Score: &low},
+		}, "0.2 100 0.2 8 2"},
+		"of equal": {[]fedtune.Tried{
+			{Environment: first, Params: point(0.1), Score: &low},
+			{Environment: first, Params: point(0.2), Score: &low},
+		}, "0.2 100 0.1 8 2"},
+		"by its cells": {[]fedtune.Tried{
+			{Environment: second, Params: point(0.1), Score: &low},
+			{Environment: first, Params: point(0.2), Score: &low},
+		}, "0.2 100 0.2 8 2; 0.2 1000 0.1 8 2"},
 	} {
 		if got, err := fedtune.TableOf(small, 9, tuners.Objective{}, c.tried); err != nil || got != c.want {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
 		}
 	}
-	if _, err := fedtune.TableOf(tuners.Params{"init": tuners.Num(0)}, 9, tuners.Objective{}, nil); err == nil || !strings.Contains(err.Error(), "options.init") {
+	if _, err := fedtune.TableOf(tuners.Params{"init": tuners.Num(0)}, 9, tuners.Objective{}, nil); err == nil ||
+		!strings.Contains(err.Error(), "options.init") {
 		t.Errorf("wrong options: %v", err)
 	}
 }
@@ -134,8 +153,10 @@ func TestAGivenTable(t *testing.T) {
 		"0.2 100 0.05 8 many":                "not many",
 		"0.2 100 1 8 5; 0.20 1e2 2 4 1":      `cell 2, "0.20 1e2 2 4 1": HI 0.2 and SAMPLES 100 repeat those of an earlier cell`,
 	} {
-		problems, err := fedtune.Tuner.Validate(t.Context(), tuners.ValidateRequest{Options: tuners.Params{"table": tuners.Str(bad)}})
-		if err != nil || len(problems) != 1 || problems[0].Key != "options.table" || !strings.Contains(problems[0].Message, want) || strings.Contains(problems[0].Message, "\n") {
+		problems, err := fedtune.Tuner.Validate(t.Context(),
+			tuners.ValidateRequest{Options: tuners.Params{"table": tuners.Str(bad)}})
+		if err != nil || len(problems) != 1 || problems[0].Key != "options.table" || !strings.Contains(problems[0].Message,
+			want) || strings.Contains(problems[0].Message, "\n") {
 			t.Errorf("%q: %v, %v; want %q", bad, problems, err, want)
 		}
 	}

@@ -12,11 +12,14 @@ import (
 // TestWorkIsWhatRuns plays searches that end at their caps.
 func TestWorkIsWhatRuns(t *testing.T) {
 	for name, o := range map[string]tuners.Params{
-		"cap":       {"proposals": tuners.Num(3), "patience": tuners.Num(0)},
-		"grid":      {"search": tuners.Str(fedtune.Grid), "proposals": tuners.Num(7), "init": tuners.Num(2)},
-		"whole":     {"search": tuners.Str(fedtune.Random), "patience": tuners.Num(0), "lr_max": tuners.Num(0.01)},
-		"no points": {"search": tuners.Str(fedtune.Random), "patience": tuners.Num(0), "proposals": tuners.Num(50), "lr_max": tuners.Num(0.004)},
-		"scaled":    {"proposals": tuners.Num(1), "scale": tuners.Num(0.3)},
+		"cap":   {"proposals": tuners.Num(3), "patience": tuners.Num(0)},
+		"grid":  {"search": tuners.Str(fedtune.Grid), "proposals": tuners.Num(7), "init": tuners.Num(2)},
+		"whole": {"search": tuners.Str(fedtune.Random), "patience": tuners.Num(0), "lr_max": tuners.Num(0.01)},
+		"no points": {
+			"search": tuners.Str(fedtune.Random), "patience": tuners.Num(0), "proposals": tuners.Num(50),
+			"lr_max": tuners.Num(0.004),
+		},
+		"scaled": {"proposals": tuners.Num(1), "scale": tuners.Num(0.3)},
 	} {
 		r, seen, _ := play(t, small.Merge(o), 1)
 		w, err := workOf(t, small.Merge(o))
@@ -51,13 +54,15 @@ func TestWorkOfATable(t *testing.T) {
 	if err != nil || w.Trials != 0 || !reflect.DeepEqual(w.Points, want) {
 		t.Errorf("%+v, %v", w, err)
 	}
-	if w, err := workOf(t, tuners.Params{"mixed": tuners.Bool(true)}); err != nil || w.Trials != 15+24*4 || w.Clients != 24 {
+	if w, err := workOf(t, tuners.Params{"mixed": tuners.Bool(true)}); err != nil || w.Trials != 15+24*4 ||
+		w.Clients != 24 {
 		t.Errorf("a mixed federation: %+v, %v", w, err)
 	}
 	if w, err := workOf(t, nil); err != nil || w.Trials != 24*15 || len(w.Points) != 9 {
 		t.Errorf("without a cap: %+v, %v", w, err)
 	}
-	if _, err := workOf(t, tuners.Params{"init": tuners.Num(0)}); err == nil || !strings.Contains(err.Error(), "options.init") {
+	if _, err := workOf(t, tuners.Params{"init": tuners.Num(0)}); err == nil || !strings.Contains(err.Error(),
+		"options.init") {
 		t.Errorf("wrong options: %v", err)
 	}
 }

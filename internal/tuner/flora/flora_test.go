@@ -19,7 +19,8 @@ func study(surface string) playtest.Study {
 	return playtest.Study{
 		Tuner: flora.Tuner, Score: func(int, tuners.Params, int) float64 { return 0.5 },
 		Request: tuners.OpenRequest{
-			Space: space, Options: tuners.Params{"surface": tuners.Str(surface)}, Seed: 3, Trial: tuners.StudySession, Budget: tuners.Budget{Rounds: 5, TrialRounds: 5},
+			Space: space, Options: tuners.Params{"surface": tuners.Str(surface)}, Seed: 3, Trial: tuners.StudySession,
+			Budget: tuners.Budget{Rounds: 5, TrialRounds: 5},
 		},
 	}
 }
@@ -87,7 +88,8 @@ func TestFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	report := tuners.TrialReport{Trial: tuners.NoTrial, Measured: make([]tuners.Measured, len(d[0].Points))}
-	if err := session.Report(t.Context(), report); err == nil || !strings.Contains(err.Error(), "no scores of single clients") {
+	if err := session.Report(t.Context(), report); err == nil || !strings.Contains(err.Error(),
+		"no scores of single clients") {
 		t.Errorf("a report without clients: %v", err)
 	}
 }

@@ -109,7 +109,10 @@ func TestPoints(t *testing.T) {
 			}
 		}
 	}
-	wide := tuners.Space{{Name: "a", Kind: tuners.Int, Lo: -1 << 52, Hi: 1 << 52}, {Name: "b", Kind: tuners.Int, Lo: -1 << 52, Hi: 1 << 52}}
+	wide := tuners.Space{
+		{Name: "a", Kind: tuners.Int, Lo: -1 << 52, Hi: 1 << 52},
+		{Name: "b", Kind: tuners.Int, Lo: -1 << 52, Hi: 1 << 52},
+	}
 	if n, all := grid.Count(wide, 3, 1000); n != 1000 || all {
 		t.Errorf("a huge grid: %d, %t", n, all)
 	}
@@ -126,16 +129,28 @@ func TestValidate(t *testing.T) {
 	}{
 		{120, 10, nil, "", ""},
 		{40, 10, tuners.Params{"points": tuners.Num(1)}, "", ""},
-		{119, 10, nil, "budget.rounds", "only 11 trials of 10 rounds fit into 119 rounds, but the grid has 12: raise budget.rounds, lower options.points or narrow the space"},
+		{
+			119, 10, nil, "budget.rounds",
+			"only 11 trials of 10 rounds fit into 119 rounds, but the grid has 12: raise budget.rounds, lower options.points or narrow the space",
+		},
 		{119, 10, tuners.Params{"points": tuners.Num(1e6)}, "budget.rounds", "the grid has 4e+06"},
 		{9, 10, nil, "budget.rounds", "budget.rounds = 9 is less than one trial of 10 rounds"},
 		{-9, 10, nil, "budget.rounds", "is less than one trial"},
 		{9, 0, nil, "budget.trial_rounds", "at least 1 round, not 0"},
-		{120, 10, tuners.Params{"points": tuners.Num(0)}, "options.points", "points must be an integer from 1 to 1000000, not 0"},
+		{
+			120, 10,
+			tuners.Params{"points": tuners.Num(0)},
+			"options.points",
+			"points must be an integer from 1 to 1000000, not 0",
+		},
 		{120, 10, tuners.Params{"point": tuners.Num(1)}, "options.point", "available: points"},
 	} {
-		playtest.Rejects(t, grid.Tuner, tuners.ValidateRequest{Space: space, Options: c.options, Budget: tuners.Budget{Rounds: c.rounds, TrialRounds: c.trialRounds}}, c.key, c.message)
-		if _, err := grid.Tuner.Open(t.Context(), request(c.rounds, c.trialRounds, c.options)); (err == nil) != (c.key == "") {
+		playtest.Rejects(t, grid.Tuner, tuners.ValidateRequest{
+			Space: space, Options: c.options,
+			Budget: tuners.Budget{Rounds: c.rounds, TrialRounds: c.trialRounds},
+		}, c.key, c.message)
+		if _, err := grid.Tuner.Open(t.Context(), request(c.rounds, c.trialRounds,
+			c.options)); (err == nil) != (c.key == "") {
 			t.Errorf("T=%d M=%d %v: Open says %v", c.rounds, c.trialRounds, c.options, err)
 		}
 	}

@@ -12,11 +12,15 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-var space = tuners.Space{{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: 0}, {Name: "server.lr", Kind: tuners.Log10, Lo: -1, Hi: 1}}
+var space = tuners.Space{{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: 0}, {
+	Name: "server.lr", Kind: tuners.Log10,
+	Lo: -1, Hi: 1,
+}}
 
 func study(t, m int, options tuners.Params, score func(trial int, p tuners.Params, round int) float64) playtest.Study {
 	return playtest.Study{Tuner: hyperband.Tuner, Score: score, Request: tuners.OpenRequest{
-		Space: space, Options: options, Budget: tuners.Budget{Rounds: t, TrialRounds: m}, Seed: 11, Trial: tuners.StudySession,
+		Space: space, Options: options, Budget: tuners.Budget{Rounds: t, TrialRounds: m}, Seed: 11,
+		Trial: tuners.StudySession,
 	}}
 }
 
@@ -51,7 +55,9 @@ func TestByHand(t *testing.T) {
 		4: 1, 5: math.NaN(), 6: 2, // one goes on of three
 		7: 8, 8: 2.5, 9: 2.5,
 	}
-	s := study(8+8+12, 4, tuners.Params{"eta": tuners.Num(2), "brackets": tuners.Num(3)}, func(trial int, _ tuners.Params, round int) float64 {
+	s := study(8+8+12, 4, tuners.Params{"eta": tuners.Num(2), "brackets": tuners.Num(3)}, func(trial int, _ tuners.Params,
+		round int,
+	) float64 {
 		if trial == 1 && round == 2 {
 			return 7 // it loses against 2, which stays at 3
 		}
@@ -121,7 +127,10 @@ func TestValidate(t *testing.T) {
 		key, message string
 	}{
 		{2000, 200, nil, "", ""},
-		{573, 200, nil, "budget.rounds", "budget.rounds = 573 is less than the cheapest bracket of trials of 200 rounds (budget.trial_rounds), which takes 574"},
+		{
+			573, 200, nil, "budget.rounds",
+			"budget.rounds = 573 is less than the cheapest bracket of trials of 200 rounds (budget.trial_rounds), which takes 574",
+		},
 		{2000, 20, nil, "", ""}, // three brackets fit under eta^3 = 27 rounds
 		{2000, 20, tuners.Params{"brackets": tuners.Num(4)}, "options.brackets", "at most 3 brackets are possible"},
 		{2000, 0, nil, "budget.trial_rounds", "at least 1 round, not 0"},
@@ -129,8 +138,16 @@ func TestValidate(t *testing.T) {
 		{2000, 200, tuners.Params{"eta": tuners.Num(2.5)}, "options.eta", "not 2.5"},
 		{2000, 200, tuners.Params{"brackets": tuners.Num(-1)}, "options.brackets", "from 0 to 64"},
 		{2000, 200, tuners.Params{"bracket": tuners.Num(1)}, "options.bracket", "available: eta, brackets"},
-		{1 << 40, 1 << 30, tuners.Params{"brackets": tuners.Num(19)}, "options.brackets", "start 387420489 trials; at most 100000"},
+		{
+			1 << 40, 1 << 30,
+			tuners.Params{"brackets": tuners.Num(19)},
+			"options.brackets",
+			"start 387420489 trials; at most 100000",
+		},
 	} {
-		playtest.Rejects(t, hyperband.Tuner, tuners.ValidateRequest{Space: space, Options: c.options, Budget: tuners.Budget{Rounds: c.t, TrialRounds: c.m}}, c.key, c.message)
+		playtest.Rejects(t, hyperband.Tuner, tuners.ValidateRequest{
+			Space: space, Options: c.options,
+			Budget: tuners.Budget{Rounds: c.t, TrialRounds: c.m},
+		}, c.key, c.message)
 	}
 }

@@ -16,7 +16,10 @@ func space(t *testing.T) tuners.Space {
 	s, err := tuners.ParseSpace(map[string]any{
 		"client.lr": map[string]any{"uniform": []any{0.0, 1.0}}, "server.lr": map[string]any{"uniform": []any{0.0, 1.0}},
 		"client.optimizer": map[string]any{"choice": []any{"sgd", "adam"}},
-		"client.momentum":  map[string]any{"uniform": []any{0.0, 0.9}, "when": map[string]any{"client.optimizer": []any{"sgd"}}},
+		"client.momentum": map[string]any{
+			"uniform": []any{0.0, 0.9},
+			"when":    map[string]any{"client.optimizer": []any{"sgd"}},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -35,13 +38,18 @@ func study(t *testing.T, options tuners.Params, constraints ...tuners.Constraint
 	return playtest.Study{
 		Tuner: nsga2.Tuner,
 		Request: tuners.OpenRequest{
-			Space: space(t), Options: options, Budget: tuners.Budget{Rounds: 600, TrialRounds: 3}, Seed: 5, Trial: tuners.StudySession,
-			Objective: tuners.Objective{Metric: tuners.MetricError}, Extra: []tuners.Objective{{Metric: tuners.MetricBytesUp}}, Constraints: constraints,
+			Space: space(t), Options: options, Budget: tuners.Budget{Rounds: 600, TrialRounds: 3}, Seed: 5,
+			Trial:     tuners.StudySession,
+			Objective: tuners.Objective{Metric: tuners.MetricError}, Extra: []tuners.Objective{{Metric: tuners.MetricBytesUp}},
+			Constraints: constraints,
 		},
 		Score: func(_ int, p tuners.Params, _ int) float64 { a, _ := schaffer(p); return a },
 		Values: func(p tuners.Params) map[string]float64 {
 			a, b := schaffer(p)
-			return map[string]float64{tuners.MetricError: a, tuners.MetricBytesUp: b, tuners.MetricBytesDown: p.Float("client.lr", 0)}
+			return map[string]float64{
+				tuners.MetricError: a, tuners.MetricBytesUp: b,
+				tuners.MetricBytesDown: p.Float("client.lr", 0),
+			}
 		},
 	}
 }
@@ -115,7 +123,10 @@ func TestOptions(t *testing.T) {
 		{tuners.Params{"population": tuners.Num(200)}, "a generation of 200 trials leaves none of 200 for the next"},
 		{tuners.Params{"swap": tuners.Num(2)}, "swap must be from 0 to 1, not 2"},
 	} {
-		problems, err := nsga2.Tuner.Validate(t.Context(), tuners.ValidateRequest{Space: space(t), Options: c.options, Budget: tuners.Budget{Rounds: 600, TrialRounds: 3}})
+		problems, err := nsga2.Tuner.Validate(t.Context(), tuners.ValidateRequest{
+			Space: space(t), Options: c.options,
+			Budget: tuners.Budget{Rounds: 600, TrialRounds: 3},
+		})
 		if err != nil || !strings.Contains(fmt.Sprint(problems), c.want) {
 			t.Errorf("%v: %v %v, want %q", c.options, problems, err, c.want)
 		}

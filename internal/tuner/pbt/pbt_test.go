@@ -40,12 +40,18 @@ func (y *toy) forked(trial, source int) {
 var space = tuners.Space{{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: -1}}
 
 func request(rounds, trialRounds int, options tuners.Params) tuners.OpenRequest {
-	return tuners.OpenRequest{Space: space, Options: options, Seed: 3, Trial: tuners.StudySession, Budget: tuners.Budget{Rounds: rounds, TrialRounds: trialRounds}}
+	return tuners.OpenRequest{
+		Space: space, Options: options, Seed: 3, Trial: tuners.StudySession,
+		Budget: tuners.Budget{Rounds: rounds, TrialRounds: trialRounds},
+	}
 }
 
 func TestSpendsItsBudgetAndBeatsTheBestStart(t *testing.T) {
 	y := newToy()
-	r := playtest.Study{Tuner: pbt.Tuner, Request: request(800, 100, nil), Rungs: true, Score: y.score, Forked: y.forked}.Play(t)
+	r := playtest.Study{
+		Tuner: pbt.Tuner, Request: request(800, 100, nil), Rungs: true, Score: y.score,
+		Forked: y.forked,
+	}.Play(t)
 	if r.Spent != 800 || r.Live != 8 {
 		t.Errorf("%d rounds by at most %d trials, want 800 by 8", r.Spent, r.Live)
 	}
@@ -101,12 +107,18 @@ func TestFailedTrialsAreReplaced(t *testing.T) {
 		}
 		return y.score(trial, p, round)
 	}
-	r := playtest.Study{Tuner: pbt.Tuner, Request: request(60, 10, tuners.Params{"interval": tuners.Num(5)}), Rungs: true, Score: score, Forked: y.forked}.Play(t)
+	r := playtest.Study{
+		Tuner: pbt.Tuner, Request: request(60, 10, tuners.Params{"interval": tuners.Num(5)}), Rungs: true,
+		Score: score, Forked: y.forked,
+	}.Play(t)
 	if len(y.lineage) != 5 || r.Best < 5 {
 		t.Errorf("forks %v, choice %d; want 5 forks of trial 5", y.lineage, r.Best)
 	}
 	all := func(int, tuners.Params, int) float64 { return math.NaN() }
-	if r := (playtest.Study{Tuner: pbt.Tuner, Request: request(60, 10, nil), Rungs: true, Score: all}).Play(t); r.Best != -1 || r.Spent != 6 {
+	if r := (playtest.Study{
+		Tuner: pbt.Tuner, Request: request(60, 10, nil), Rungs: true,
+		Score: all,
+	}).Play(t); r.Best != -1 || r.Spent != 6 {
 		t.Errorf("all failed: choice %d after %d rounds, want none after 6", r.Best, r.Spent)
 	}
 }
@@ -130,9 +142,20 @@ func TestValidateRefuses(t *testing.T) {
 		want                string
 	}{
 		{100, 0, nil, "budget.trial_rounds: a trial needs at least 1 round, not 0"},
-		{100, 80, nil, "budget.rounds: a population needs at least 2 trials of 80 rounds: budget.rounds must be at least 160, not 100"},
-		{100, 10, tuners.Params{"population": tuners.Num(11)}, "options.population: population must be from 2 to 10, the most that budget.rounds = 100 allows, not 11"},
-		{100, 10, tuners.Params{"quantile": tuners.Num(0.6)}, "options.quantile: quantile must be greater than 0 and at most 0.5, not 0.6"},
+		{
+			100, 80, nil,
+			"budget.rounds: a population needs at least 2 trials of 80 rounds: budget.rounds must be at least 160, not 100",
+		},
+		{
+			100, 10,
+			tuners.Params{"population": tuners.Num(11)},
+			"options.population: population must be from 2 to 10, the most that budget.rounds = 100 allows, not 11",
+		},
+		{
+			100, 10,
+			tuners.Params{"quantile": tuners.Num(0.6)},
+			"options.quantile: quantile must be greater than 0 and at most 0.5, not 0.6",
+		},
 		{100, 10, tuners.Params{"factor": tuners.Num(1)}, "options.factor: factor must be greater than 1, not 1"},
 	} {
 		_, err := pbt.Tuner.Open(t.Context(), request(c.rounds, c.trialRounds, c.options))

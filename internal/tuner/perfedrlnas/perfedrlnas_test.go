@@ -42,7 +42,10 @@ func open(t *testing.T, space tuners.Space, options tuners.Params, state []byte)
 
 func plan(t *testing.T, s tuners.Session, round int, purpose tuners.Purpose, keys ...uint64) []tuners.Params {
 	t.Helper()
-	p, err := s.PlanRound(t.Context(), tuners.PlanRequest{Round: round, Slots: len(keys), ClientKeys: keys, Purpose: purpose})
+	p, err := s.PlanRound(t.Context(), tuners.PlanRequest{
+		Round: round, Slots: len(keys), ClientKeys: keys,
+		Purpose: purpose,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +53,10 @@ func plan(t *testing.T, s tuners.Session, round int, purpose tuners.Purpose, key
 }
 
 func slot(key uint64, wrong, seconds float64) tuners.Slot {
-	return tuners.Slot{Probes: map[string]float64{"client_key": float64(key), "val_error_after": wrong, "seconds_simulated": seconds}}
+	return tuners.Slot{Probes: map[string]float64{
+		"client_key": float64(key), "val_error_after": wrong,
+		"seconds_simulated": seconds,
+	}}
 }
 
 func observe(t *testing.T, s tuners.Session, round int, slots ...tuners.Slot) {
@@ -160,7 +166,8 @@ func TestNotes(t *testing.T) {
 			}
 		}
 	}
-	if got := []float64{p.Notes["entropy"][0], p.Notes["divergence"][0]}; len(all) != 3 || !floats.EqualApprox(got, []float64{within, pooled - within}, 6e-5) || within >= pooled {
+	if got := []float64{p.Notes["entropy"][0], p.Notes["divergence"][0]}; len(all) != 3 ||
+		!floats.EqualApprox(got, []float64{within, pooled - within}, 6e-5) || within >= pooled {
 		t.Errorf("entropy and divergence of %d policies are %v, want %v and %v", len(all), got, within, pooled-within)
 	}
 }
@@ -300,6 +307,7 @@ func TestToy(t *testing.T) {
 	published := right(nil)
 	t.Logf("right options: %.3f by the own baseline, %.3f as published", own, published)
 	if own < 0.90 || math.Abs(published-0.67) > 0.03 {
-		t.Errorf("right options: %.3f by the own baseline, want 0.90 or more; %.3f as published, want 0.67 +- 0.03", own, published)
+		t.Errorf("right options: %.3f by the own baseline, want 0.90 or more; %.3f as published, want 0.67 +- 0.03", own,
+			published)
 	}
 }

@@ -14,13 +14,20 @@ var space = tuners.Space{{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: 0}}
 // their scores; random points follow.
 func TestTrainsTheBestOfFinishedStudies(t *testing.T) {
 	prior := func(lr, score float64, whole bool) tuners.Prior {
-		return tuners.Prior{Params: tuners.Params{"client.lr": tuners.Num(lr)}, Round: 9, Whole: whole, Values: map[string]float64{tuners.MetricError: score}}
+		return tuners.Prior{
+			Params: tuners.Params{"client.lr": tuners.Num(lr)}, Round: 9, Whole: whole,
+			Values: map[string]float64{tuners.MetricError: score},
+		}
 	}
 	s := playtest.Study{
 		Tuner: proxy.Tuner, Score: func(_ int, p tuners.Params, _ int) float64 { return p.Float("client.lr", 0) },
 		Request: tuners.OpenRequest{
-			Space: space, Budget: tuners.Budget{Rounds: 100, TrialRounds: 9}, Seed: 3, Trial: tuners.StudySession, Objective: tuners.Objective{Metric: tuners.MetricError},
-			Priors: []tuners.Prior{prior(.5, .4, true), prior(.1, .05, false), prior(.01, .3, true), prior(.02, .2, true), prior(.01, .1, true)},
+			Space: space, Budget: tuners.Budget{Rounds: 100, TrialRounds: 9}, Seed: 3, Trial: tuners.StudySession,
+			Objective: tuners.Objective{Metric: tuners.MetricError},
+			Priors: []tuners.Prior{
+				prior(.5, .4, true), prior(.1, .05, false), prior(.01, .3, true), prior(.02, .2, true),
+				prior(.01, .1, true),
+			},
 		},
 	}
 	if r := s.Play(t); len(r.Params) != 1 || r.Params[0].Float("client.lr", 0) != .01 || r.Spent != 9 || r.Best != 0 {
@@ -43,7 +50,10 @@ func TestTrainsTheBestOfFinishedStudies(t *testing.T) {
 	}
 	s.Reopened(t, 1, 2)
 
-	problems, err := proxy.Tuner.Validate(t.Context(), tuners.ValidateRequest{Space: space, Budget: tuners.Budget{Rounds: 8, TrialRounds: 9}})
+	problems, err := proxy.Tuner.Validate(t.Context(), tuners.ValidateRequest{
+		Space:  space,
+		Budget: tuners.Budget{Rounds: 8, TrialRounds: 9},
+	})
 	if err != nil || len(problems) != 1 || problems[0].Key != "budget.rounds" {
 		t.Errorf("%v, %v", problems, err)
 	}

@@ -47,7 +47,10 @@ func play(t *testing.T, req tuners.OpenRequest, score func(trial int) float64) (
 		if d, err := s.Suggest(ctx, 1); err != nil || d[0].Kind != tuners.Wait {
 			t.Fatalf("before the report of trial %d: %v, %v", i, d, err)
 		}
-		if err := s.Report(ctx, tuners.TrialReport{Trial: i, Round: req.Budget.TrialRounds, Score: score(i), Failed: math.IsNaN(score(i))}); err != nil {
+		if err := s.Report(ctx, tuners.TrialReport{
+			Trial: i, Round: req.Budget.TrialRounds, Score: score(i),
+			Failed: math.IsNaN(score(i)),
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -96,7 +99,8 @@ func TestValidate(t *testing.T) {
 		{tuners.Budget{Rounds: 9, TrialRounds: 10}, nil, "budget.rounds"},
 		{tuners.Budget{Rounds: 9}, nil, "budget.trial_rounds"},
 	} {
-		playtest.Rejects(t, random.Tuner, tuners.ValidateRequest{Space: request.Space, Options: c.options, Budget: c.budget}, c.key, "")
+		playtest.Rejects(t, random.Tuner, tuners.ValidateRequest{Space: request.Space, Options: c.options, Budget: c.budget},
+			c.key, "")
 	}
 }
 

@@ -10,7 +10,10 @@ import (
 	"github.com/fedfast/fedfast/tuners/host"
 )
 
-var space = tuners.Space{{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: 0}, {Name: "server.lr", Kind: tuners.Log10, Lo: -1, Hi: 1}}
+var space = tuners.Space{{Name: "client.lr", Kind: tuners.Log10, Lo: -4, Hi: 0}, {
+	Name: "server.lr", Kind: tuners.Log10,
+	Lo: -1, Hi: 1,
+}}
 
 // study plays a study against score, which gets a trial's number, params and round;
 // NaN is a failure. With cut > 0 every session is closed after cut calls and opened
@@ -73,7 +76,10 @@ func (s *study) play(t *testing.T) {
 		for i := range stage { // reports come in another order than the decisions
 			trial := stage[len(stage)-1-i]
 			score := s.score(trial, s.params[trial], s.rounds[trial])
-			if err := session.Report(ctx, tuners.TrialReport{Trial: trial, Round: s.rounds[trial], Score: score, Failed: math.IsNaN(score)}); err != nil {
+			if err := session.Report(ctx, tuners.TrialReport{
+				Trial: trial, Round: s.rounds[trial], Score: score,
+				Failed: math.IsNaN(score),
+			}); err != nil {
 				t.Fatal(err)
 			}
 			again()
@@ -88,7 +94,10 @@ func (s *study) play(t *testing.T) {
 }
 
 func open(t, m int) tuners.OpenRequest {
-	return tuners.OpenRequest{Space: space, Budget: tuners.Budget{Rounds: t, TrialRounds: m}, Seed: 11, Trial: tuners.StudySession}
+	return tuners.OpenRequest{
+		Space: space, Budget: tuners.Budget{Rounds: t, TrialRounds: m}, Seed: 11,
+		Trial: tuners.StudySession,
+	}
 }
 
 // bowl is lowest at client.lr = 0.01, server.lr = 1.
@@ -124,7 +133,11 @@ func TestSpendsItsBudgetExactly(t *testing.T) {
 }
 
 func TestTiesKeepTheLowerNumber(t *testing.T) {
-	s := study{req: open(200, 20), score: func(trial int, _ tuners.Params, _ int) float64 { return float64(trial / 9 % 2) }}
+	s := study{req: open(200, 20), score: func(trial int, _ tuners.Params,
+		_ int,
+	) float64 {
+		return float64(trial / 9 % 2)
+	}}
 	s.play(t) // trials 0..8 and 18..26 tie at 0
 	want := [][]int{{0, 1, 2, 3, 4, 5, 6, 7, 8}, {0, 1, 2}, {0}}
 	for i, w := range want {

@@ -64,7 +64,10 @@ func TestEveryPartHasOnePoint(t *testing.T) {
 
 func TestPlaysAllPoints(t *testing.T) {
 	play := func(seed uint64) *conformance.Outcome {
-		out, err := conformance.Study{Surface: conformance.Bowl(), Budget: tuners.Budget{Rounds: 32, TrialRounds: 4}, Seed: seed, Reopen: true}.Play(t.Context(), host.Local(Tuner))
+		out, err := conformance.Study{
+			Surface: conformance.Bowl(), Budget: tuners.Budget{Rounds: 32, TrialRounds: 4},
+			Seed: seed, Reopen: true,
+		}.Play(t.Context(), host.Local(Tuner))
 		if err != nil || len(out.Trials) != 8 {
 			t.Fatalf("%+v, %v", out, err)
 		}

@@ -35,7 +35,10 @@ func histories() []history {
 	log := math.Log10
 	a := history{name: "A", space: tuners.Space{{Name: "lr", Kind: tuners.Log10, Lo: -4, Hi: 0}}, good: []int{5}}
 	for i, v := range []float64{.90, .80, .60, .35, .20, .15, .25, .70, .95} {
-		a.trials = append(a.trials, guided.Trial{Point: points.Point{-4 + float64(i)/2}, Outcome: record.Outcome{Reported: true, Score: v}})
+		a.trials = append(a.trials, guided.Trial{
+			Point:   points.Point{-4 + float64(i)/2},
+			Outcome: record.Outcome{Reported: true, Score: v},
+		})
 	}
 	for _, g := range [][2]float64{
 		{1e-4, -.632452}, {1e-3, -.218961}, {.01, .397051}, {.02, .553938}, {.05, .504105}, {.1, .272175}, {1, -.263141},
@@ -51,7 +54,10 @@ func histories() []history {
 	for i := range 24 {
 		l, mom, epochs := -4+4*float64(7*i%24)/23, .9*float64(5*i%24)/23, float64(1+3*i%5)
 		v := micro((l+1.5)*(l+1.5)/8 + .3*(mom-.5)*(mom-.5) + .02*(epochs-3)*(epochs-3))
-		b.trials = append(b.trials, guided.Trial{Point: points.Point{epochs, l, mom}, Outcome: record.Outcome{Reported: true, Score: v}})
+		b.trials = append(b.trials, guided.Trial{Point: points.Point{epochs, l, mom}, Outcome: record.Outcome{
+			Reported: true,
+			Score:    v,
+		}})
 	}
 	for _, g := range [][5]float64{
 		{1e-3, .5, 3, -.162689, -.094759},
@@ -72,7 +78,10 @@ func histories() []history {
 	for i := range 30 {
 		l := -6 + 6*float64(11*i%30)/29
 		v := micro(math.Abs(l+2)/4 + .05*float64(i%3))
-		c.trials = append(c.trials, guided.Trial{Point: points.Point{float64(i % 3), l}, Outcome: record.Outcome{Reported: true, Score: v}})
+		c.trials = append(c.trials, guided.Trial{
+			Point:   points.Point{float64(i % 3), l},
+			Outcome: record.Outcome{Reported: true, Score: v},
+		})
 	}
 	for batch, row := range [][3]float64{
 		{-.244410, 1.740217, .882641}, {-.627463, .873435, .256654}, {-1.002344, -.178305, -.486683},

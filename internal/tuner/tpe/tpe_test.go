@@ -161,12 +161,23 @@ func TestValidate(t *testing.T) {
 		{110, 10, nil, "", ""},
 		{1_000_000, 1, nil, "", ""},
 		{20, 10, nil, "", ""},
-		{19, 10, nil, "options.init", "1 random trials leave none of 1 for the model: lower options.init or raise budget.rounds"},
-		{60, 10, tuners.Params{"trials": tuners.Num(7)}, "options.trials", "7 trials of 10 rounds exceed budget.rounds = 60; at most 6 fit"},
+		{
+			19, 10, nil, "options.init",
+			"1 random trials leave none of 1 for the model: lower options.init or raise budget.rounds",
+		},
+		{
+			60, 10,
+			tuners.Params{"trials": tuners.Num(7)},
+			"options.trials",
+			"7 trials of 10 rounds exceed budget.rounds = 60; at most 6 fit",
+		},
 		{9, 10, nil, "budget.rounds", "budget.rounds = 9 is less than one trial of 10 rounds"},
 		{60, 10, tuners.Params{"candidates": tuners.Num(0)}, "options.candidates", "from 1 to 1024, not 0"},
 		{60, 10, tuners.Params{"gamma": tuners.Num(1)}, "options.gamma", "available: init, trials, candidates"},
 	} {
-		playtest.Rejects(t, tpe.Tuner, tuners.ValidateRequest{Space: mixed, Options: c.options, Budget: tuners.Budget{Rounds: c.t, TrialRounds: c.m}}, c.key, c.message)
+		playtest.Rejects(t, tpe.Tuner, tuners.ValidateRequest{
+			Space: mixed, Options: c.options,
+			Budget: tuners.Budget{Rounds: c.t, TrialRounds: c.m},
+		}, c.key, c.message)
 	}
 }

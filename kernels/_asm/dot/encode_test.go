@@ -37,7 +37,8 @@ func TestEncode(t *testing.T) {
 	}
 	// The listing ends in lines of 16 bytes in hex.
 	var got strings.Builder
-	for _, line := range regexp.MustCompile(`(?m)^\t0x[0-9a-f]{4,} ((?:[0-9a-f]{2} )+)`).FindAllStringSubmatch(string(out), -1) {
+	for _, line := range regexp.MustCompile(`(?m)^\t0x[0-9a-f]{4,} ((?:[0-9a-f]{2} )+)`).FindAllStringSubmatch(string(out),
+		-1) {
 		got.WriteString(strings.ReplaceAll(line[1], " ", ""))
 	}
 	if !strings.HasPrefix(got.String(), want.String()) {

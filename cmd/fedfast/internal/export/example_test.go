@@ -25,7 +25,8 @@ func tuned(dir string) (path string, c *config.Config) {
 		panic(err)
 	}
 	path = filepath.Join(dir, "study")
-	if _, err := workdir.Tune(context.Background(), path, c, workdir.Options{Launcher: workdir.InProcess(plugins.Builtin())}); err != nil {
+	if _, err := workdir.Tune(context.Background(), path, c,
+		workdir.Options{Launcher: workdir.InProcess(plugins.Builtin())}); err != nil {
 		panic(err)
 	}
 	return path, c

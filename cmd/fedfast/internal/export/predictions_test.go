@@ -71,7 +71,8 @@ func TestPredictionFiles(t *testing.T) {
 	}
 	for i, r := range rows {
 		at := want[i]
-		if *r.Client != "a, \"b\"" || *r.Split != "val" || *r.Example != at/perExample || *r.Step != at%perExample || *r.Label != at%7 || *r.Predicted != at%3 || *r.Probability != 0.25 {
+		if *r.Client != "a, \"b\"" || *r.Split != "val" || *r.Example != at/perExample || *r.Step != at%perExample ||
+			*r.Label != at%7 || *r.Predicted != at%3 || *r.Probability != 0.25 {
 			t.Fatalf("row %d is of the label at %d: %+v", i, at, r)
 		}
 	}

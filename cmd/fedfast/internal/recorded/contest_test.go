@@ -64,7 +64,8 @@ func TestStandingsAreThose(t *testing.T) {
 		for i, r := range cell.Regrets {
 			w := want.Cells[at].Regrets[i]
 			if w.Rounds != r.Rounds || r.Rounds > 0 && !slices.Equal(r.Scaled, w.Scaled[:c.Seeds]) {
-				t.Errorf("%s on %s, %d trainings: %v of %d rounds, recorded %v of %d", cell.Tuner, cell.Table, r.Trainings, r.Scaled, r.Rounds, w.Scaled, w.Rounds)
+				t.Errorf("%s on %s, %d trainings: %v of %d rounds, recorded %v of %d", cell.Tuner, cell.Table, r.Trainings,
+					r.Scaled, r.Rounds, w.Scaled, w.Rounds)
 			}
 		}
 	}
@@ -118,7 +119,8 @@ func TestDefaultTunerIsShown(t *testing.T) {
 	for _, budget := range []int{1, 2} {
 		halving, random, asha := mean("halving", budget), mean("random", budget), mean("asha", budget)
 		if halving > random-5 || halving > asha+1 {
-			t.Errorf("%d trainings: scaled regret %.1f with halving, %.1f with random search, %.1f with asha", trainings[budget], halving, random, asha)
+			t.Errorf("%d trainings: scaled regret %.1f with halving, %.1f with random search, %.1f with asha", trainings[budget],
+				halving, random, asha)
 		}
 	}
 }

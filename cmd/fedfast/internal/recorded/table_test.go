@@ -33,7 +33,10 @@ func made(n int) *Table {
 		row := Row{Config: i, Seed: 3, Rounds: 9}
 		for _, round := range []int{0, 3, 6, 9} {
 			e := 1 - float64(round*(i+1))/float64(10*n)
-			r.Points = append(r.Points, study.RecordedPoint{Round: round, Val: []float64{e, e * e, e}, Test: []float64{e, math.NaN(), e}, Central: math.NaN(), TrainLoss: math.NaN(), Seconds: math.NaN()})
+			r.Points = append(r.Points, study.RecordedPoint{
+				Round: round, Val: []float64{e, e * e, e},
+				Test: []float64{e, math.NaN(), e}, Central: math.NaN(), TrainLoss: math.NaN(), Seconds: math.NaN(),
+			})
 			row.Recorded, row.SHA256 = append(row.Recorded, round), append(row.SHA256, "x")
 		}
 		t.Trained, t.Rows = append(t.Trained, r), append(t.Rows, row)
@@ -61,7 +64,8 @@ func TestTableIsRead(t *testing.T) {
 	for i := range want.Trained {
 		for k, p := range want.Trained[i].Points {
 			for c, e := range p.Val {
-				if have := got.Trained[i].Points[k]; have.Round != p.Round || have.Val[c] != e || have.Test[c] != p.Test[c] && !math.IsNaN(p.Test[c]) {
+				if have := got.Trained[i].Points[k]; have.Round != p.Round || have.Val[c] != e || have.Test[c] != p.Test[c] &&
+					!math.IsNaN(p.Test[c]) {
 					t.Errorf("row %d: %+v, want %+v", i, have, p)
 				}
 			}
@@ -150,7 +154,8 @@ func TestContest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Cells) != 4 || len(s.Ranks) != 2 || len(s.LeftOut) != 2 || !strings.Contains(s.LeftOut[0], "pbt on one: tuner.name") {
+	if len(s.Cells) != 4 || len(s.Ranks) != 2 || len(s.LeftOut) != 2 || !strings.Contains(s.LeftOut[0],
+		"pbt on one: tuner.name") {
 		t.Fatalf("%+v", s)
 	}
 	if sum := s.Ranks[0].Rank.Mean + s.Ranks[1].Rank.Mean; math.Abs(sum-3) > 1e-12 {
@@ -167,7 +172,8 @@ func TestContest(t *testing.T) {
 			if few := cell.Tuner == "hyperband" && i == 0; few && r.Rounds == 0 && r.Scaled == nil {
 				continue // 18 rounds are less than a bracket
 			}
-			if r.Trainings != trainings[i] || r.Rounds > r.Trainings*table.Rounds || len(r.Scaled) != 6 || slices.Min(r.Scaled) < 0 {
+			if r.Trainings != trainings[i] || r.Rounds > r.Trainings*table.Rounds || len(r.Scaled) != 6 ||
+				slices.Min(r.Scaled) < 0 {
 				t.Errorf("%s: regrets %+v", cell.Tuner, r)
 			}
 		}
@@ -182,7 +188,8 @@ func TestContest(t *testing.T) {
 	}
 	one := c
 	one.Known, one.Tuners = s, c.Tuners[:1] // random plays again, hyperband is known
-	if again, err = one.Play(t.Context()); err != nil || fmt.Sprint(again.Ranks) != fmt.Sprint(s.Ranks) || len(again.Cells) != 4 {
+	if again, err = one.Play(t.Context()); err != nil || fmt.Sprint(again.Ranks) != fmt.Sprint(s.Ranks) ||
+		len(again.Cells) != 4 {
 		t.Errorf("with known results %+v, %v", again, err)
 	}
 	// A table on which no tuner could play takes no rank from the others.
@@ -198,7 +205,8 @@ func TestContest(t *testing.T) {
 	}
 	other, _ := opened(t, 16)
 	one.Tables = []Named[*Table]{{"one", table}, {"two", other}}
-	if again, err = one.Play(t.Context()); err != nil || len(again.Cells) != 4 || len(again.Pairs) != 1 || again.Friedman.Blocks != 48 {
+	if again, err = one.Play(t.Context()); err != nil || len(again.Cells) != 4 || len(again.Pairs) != 1 ||
+		again.Friedman.Blocks != 48 {
 		t.Fatalf("%+v, %v", again, err)
 	}
 	shot := again.Cells[1] // one training is left of two, which the best of one training on the other table has
@@ -208,11 +216,13 @@ func TestContest(t *testing.T) {
 	damaged := *s
 	damaged.Cells = append(slices.Clone(s.Cells), s.Cells[0])
 	one.Known, one.Tables = &damaged, c.Tables
-	if _, err := one.Play(t.Context()); err == nil || err.Error() != "the known results of random on one must be there once, with regrets of 6 seeds at 4 budgets" {
+	if _, err := one.Play(t.Context()); err == nil ||
+		err.Error() != "the known results of random on one must be there once, with regrets of 6 seeds at 4 budgets" {
 		t.Error(err)
 	}
 	one.Known, one.Seeds = s, 5
-	if _, err := one.Play(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "the known results are of 6 seeds ") {
+	if _, err := one.Play(t.Context()); err == nil || !strings.HasPrefix(err.Error(),
+		"the known results are of 6 seeds ") {
 		t.Error(err)
 	}
 	if _, err := s.Figure(); err != nil {

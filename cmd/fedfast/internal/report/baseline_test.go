@@ -36,7 +36,10 @@ func TestTheSameStudyTwice(t *testing.T) {
 	for _, seed := range []uint64{1, 2, 1} {
 		c := config.Default()
 		c.Seed = seed
-		studies = append(studies, &Study{Overview: &view.Overview{Config: &c, Dir: fmt.Sprint("s", len(studies)), Mode: config.ModeRun}})
+		studies = append(studies, &Study{Overview: &view.Overview{
+			Config: &c, Dir: fmt.Sprint("s", len(studies)),
+			Mode: config.ModeRun,
+		}})
 	}
 	all, err := groups(studies)
 	if err != nil || len(all) != 2 || len(all[0].Studies) != 2 || len(all[1].Studies) != 1 || all[1].Name != "s2" {

@@ -16,7 +16,8 @@ import (
 // how far the clients are apart, in one picture each.
 func TestPolicies(t *testing.T) {
 	c, err := config.Load(config.Source{Preset: "cifar10-nas", Sets: []string{
-		"data.name=glyphs", "data.partition=", "data.alpha=0", "data.clients=6", "data.samples=30", "cohort=2", "client.batch=8", "client.epochs=1",
+		"data.name=glyphs", "data.partition=", "data.alpha=0", "data.clients=6", "data.samples=30", "cohort=2",
+		"client.batch=8", "client.epochs=1",
 		"client.lr_length=2", "eval.clients=1", "finalists.snapshots=1", "budget.rounds=2", "budget.trial_rounds=2",
 	}})
 	if err != nil {
@@ -26,7 +27,11 @@ func TestPolicies(t *testing.T) {
 	tune(t, dir, c, 0)
 	page := write(t, dir)
 	f := read(t, page)
-	for _, want := range []string{"Client tuner: probability of each option", "Client tuner: standard deviation of these probabilities", "stage1.width 32", "stage4.expansion 4", "Client tuner: divergence"} {
+	for _, want := range []string{
+		"Client tuner: probability of each option",
+		"Client tuner: standard deviation of these probabilities", "stage1.width 32", "stage4.expansion 4",
+		"Client tuner: divergence",
+	} {
 		if !strings.Contains(f.text, want) {
 			t.Errorf("it does not show %s", want)
 		}

@@ -117,10 +117,12 @@ func read(t *testing.T, page string) *found {
 	if twice := len(f.ids) - len(slices.Compact(slices.Clone(f.ids))); twice > 0 {
 		t.Errorf("%d ids stand twice", twice)
 	}
-	if f.count["h1"] != 1 || f.count["main"] != 1 || f.count["script"] != 0 || f.count["link"] != 0 || f.count["img"] != 0 {
+	if f.count["h1"] != 1 || f.count["main"] != 1 || f.count["script"] != 0 || f.count["link"] != 0 ||
+		f.count["img"] != 0 {
 		t.Errorf("elements %v", f.count)
 	}
-	if at := strings.Index(strings.ReplaceAll(page, "http://www.w3.org/2000/svg", ""), "http"); at >= 0 && !strings.HasPrefix(page[at:], "http-equiv") && strings.Contains(page, "://") {
+	if at := strings.Index(strings.ReplaceAll(page, "http://www.w3.org/2000/svg", ""), "http"); at >= 0 &&
+		!strings.HasPrefix(page[at:], "http-equiv") && strings.Contains(page, "://") {
 		for _, url := range regexp.MustCompile(`[a-z]+://[^"'<> ]*`).FindAllString(page, -1) {
 			if !strings.HasPrefix(url, "http://www.w3.org/") {
 				t.Errorf("it names %s", url)
@@ -155,7 +157,8 @@ func (f *found) element(t *testing.T, n *html.Node) {
 	case "h2", "h3":
 		f.headings = append(f.headings, text(n))
 	case "svg":
-		if title := n.FirstChild; title == nil || !strings.Contains(attr(n, "aria-labelledby"), "-title") || attr(n, "role") != "img" {
+		if title := n.FirstChild; title == nil || !strings.Contains(attr(n, "aria-labelledby"), "-title") ||
+			attr(n, "role") != "img" {
 			t.Error("a picture has no name")
 		}
 	case "table":
@@ -205,10 +208,14 @@ func TestReportOfOneStudy(t *testing.T) {
 	f.holds(t, "Interrupted after ", "fedfast study resume "+dir)
 	tune(t, dir, small(t, "client_tuner.options.configs=3"), 0)
 	f = read(t, write(t, dir))
-	f.holds(t, "Personalized test error ", "Winner of ", " trials: trial ", "finalists scored on all ", "Hyperparameters: ", "Started from: ", "SHA + FedEx", "personalized test", "Hyperparameter importance needs at least 15 trials",
-		"FedEx: probability of each client configuration (trial ", "Client tuner: entropy", "over the rounds spent", "Test error over clients", "Gini", "Test error by client size",
+	f.holds(t, "Personalized test error ", "Winner of ", " trials: trial ", "finalists scored on all ",
+		"Hyperparameters: ", "Started from: ", "SHA + FedEx", "personalized test",
+		"Hyperparameter importance needs at least 15 trials",
+		"FedEx: probability of each client configuration (trial ", "Client tuner: entropy", "over the rounds spent",
+		"Test error over clients", "Gini", "Test error by client size",
 		"Personalization lowered the error of ", "rung", "fedex.gamma")
-	if answer, table := strings.Index(f.text, "Personalized test error "), strings.Index(f.text, "Errors of the returned model"); answer > table {
+	if answer, table := strings.Index(f.text, "Personalized test error "),
+		strings.Index(f.text, "Errors of the returned model"); answer > table {
 		t.Error("the page does not begin with the answer")
 	}
 	if strings.Contains(f.text, "Which worker") {
@@ -231,8 +238,10 @@ func TestReportOfSeveral(t *testing.T) {
 		tune(t, dirs[i], small(t, sets...), 0)
 	}
 	f := read(t, write(t, dirs...))
-	f.holds(t, "Comparison", "Studies (± 90 % confidence interval over seeds)", "2 seeds", "Personalized test error: ", "; with one seed in common, the difference may be chance",
-		"fathom", "global test error", "Thick line: mean over seeds", dirs[0]+" (2 seeds)", "cosine of the clients", "client.lr set by the client tuner")
+	f.holds(t, "Comparison", "Studies (± 90 % confidence interval over seeds)", "2 seeds", "Personalized test error: ",
+		"; with one seed in common, the difference may be chance",
+		"fathom", "global test error", "Thick line: mean over seeds", dirs[0]+" (2 seeds)", "cosine of the clients",
+		"client.lr set by the client tuner")
 	if strings.Contains(read(t, write(t, dirs[0], dirs[2])).text, "Thick line") {
 		t.Error("bands are explained where no study has several seeds")
 	}
@@ -242,28 +251,36 @@ func TestReportOfSeveral(t *testing.T) {
 // their own.
 func TestReportOfOtherMeasures(t *testing.T) {
 	var dirs []string
-	for i, sets := range [][]string{{}, {"objective=loss", "name=by-loss", "client.epochs=2", "client.momentum=0.5", "server.lr=0.7", "client.weight_decay=0.001"}} {
+	for i, sets := range [][]string{{}, {
+		"objective=loss", "name=by-loss", "client.epochs=2", "client.momentum=0.5",
+		"server.lr=0.7", "client.weight_decay=0.001",
+	}} {
 		dirs = append(dirs, filepath.Join(t.TempDir(), fmt.Sprint("study", i)))
 		tune(t, dirs[i], small(t, sets...), 0)
 	}
 	f := read(t, write(t, dirs...))
-	f.holds(t, "Differences of the configurations", "validation error (personalized), %", "validation loss (personalized)", "test error, %")
+	f.holds(t, "Differences of the configurations", "validation error (personalized), %", "validation loss (personalized)",
+		"test error, %")
 }
 
 // TestReportOfAFleet shows what clients did in simulated time, only where there was any.
 func TestReportOfAFleet(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	c := small(t, "rounds=40", "fleet.devices=phones", "fleet.dropout=0.2", "time.mode=buffered", "time.concurrency=4", "time.buffer=2")
+	c := small(t, "rounds=40", "fleet.devices=phones", "fleet.dropout=0.2", "time.mode=buffered", "time.concurrency=4",
+		"time.buffer=2")
 	if _, err := workdir.Run(t.Context(), dir, c, workdir.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	f := read(t, write(t, dir))
-	f.holds(t, "Fleet", "Test error of the global model over simulated time", "Clients of trial 0 at work", "waiting for the step",
-		"Clients at work over simulated time", "work that is lost", "Updates by staleness", "clients that contributed", "vanished", "slowest fifth")
+	f.holds(t, "Fleet", "Test error of the global model over simulated time", "Clients of trial 0 at work",
+		"waiting for the step",
+		"Clients at work over simulated time", "work that is lost", "Updates by staleness", "clients that contributed",
+		"vanished", "slowest fifth")
 	if _, err := workdir.Run(t.Context(), dir+"2", small(t, "rounds=3"), workdir.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if f := read(t, write(t, dir+"2")); slices.Contains(f.headings, "Fleet") || strings.Contains(f.text, "simulated time") {
+	if f := read(t, write(t, dir+"2")); slices.Contains(f.headings, "Fleet") ||
+		strings.Contains(f.text, "simulated time") {
 		t.Errorf("a study without a fleet has headings %q", f.headings)
 	}
 }
@@ -273,7 +290,8 @@ func TestReportOfARun(t *testing.T) {
 	if _, err := workdir.Run(t.Context(), dir, small(t, "rounds=6"), workdir.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	read(t, write(t, dir)).holds(t, "Global test error ", "fedfast run", "Training loss", "Test error of the global model over rounds")
+	read(t, write(t, dir)).holds(t, "Global test error ", "fedfast run", "Training loss",
+		"Test error of the global model over rounds")
 }
 
 // TestFirstCurveIsOfTheAnswer holds that the curve that is shown first is of the models of which
@@ -286,11 +304,35 @@ func TestFirstCurveIsOfTheAnswer(t *testing.T) {
 		title  string
 		label  string
 	}{
-		{config.ModeTune, []string{"target=personalized"}, "Personalized test error ", "Validation error of the trials, with rungs", "(personalized)"},
-		{config.ModeTune, []string{"target=global"}, "Global test error ", "Test error of the global model over rounds", "of the global model"},
-		{config.ModeRun, []string{"method=fedavg"}, "Global test error ", "Test error of the global model over rounds", "of the global model"},
-		{config.ModeRun, []string{"method=ditto", "client.lambda=0.5"}, "Personalized test error ", "Test error of personalized models over rounds", "of personalized models"},
-		{config.ModeRun, []string{"method=ditto", "client.lambda=0.5", "eval.every_target=global"}, "Personalized test error ", "Test error of the global model over rounds", "of the global model"},
+		{
+			config.ModeTune,
+			[]string{"target=personalized"},
+			"Personalized test error ",
+			"Validation error of the trials, with rungs", "(personalized)",
+		},
+		{
+			config.ModeTune,
+			[]string{"target=global"},
+			"Global test error ", "Test error of the global model over rounds",
+			"of the global model",
+		},
+		{
+			config.ModeRun,
+			[]string{"method=fedavg"},
+			"Global test error ", "Test error of the global model over rounds",
+			"of the global model",
+		},
+		{
+			config.ModeRun,
+			[]string{"method=ditto", "client.lambda=0.5"},
+			"Personalized test error ",
+			"Test error of personalized models over rounds", "of personalized models",
+		},
+		{
+			config.ModeRun,
+			[]string{"method=ditto", "client.lambda=0.5", "eval.every_target=global"},
+			"Personalized test error ", "Test error of the global model over rounds", "of the global model",
+		},
 	} {
 		dir := filepath.Join(t.TempDir(), "study")
 		study := small(t, append([]string{"rounds=80", "server.momentum=0", "client.momentum=0"}, c.sets...)...)
@@ -309,7 +351,8 @@ func TestFirstCurveIsOfTheAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		figures := s.Figures("result")
-		if got := figures[0]; got.Title != c.title || !strings.HasPrefix(s.Answer()[0], c.answer) || !strings.Contains(got.Panels[0].Y.Label, c.label) {
+		if got := figures[0]; got.Title != c.title || !strings.HasPrefix(s.Answer()[0], c.answer) ||
+			!strings.Contains(got.Panels[0].Y.Label, c.label) {
 			t.Errorf("%s %v: %q of %q behind %q", c.mode, c.sets, got.Title, got.Panels[0].Y.Label, s.Answer()[0])
 		}
 	}

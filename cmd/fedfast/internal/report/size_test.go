@@ -36,12 +36,19 @@ func record(t *testing.T, arms, rounds int, sets ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	add("study", -1, 0, map[string]any{"name": "big", "mode": "tune", "config": string(text), "trial_rounds": rounds, "version": 1})
+	add("study", -1, 0, map[string]any{
+		"name": "big", "mode": "tune", "config": string(text), "trial_rounds": rounds,
+		"version": 1,
+	})
 	add("session", -1, 0, map[string]any{"version": "devel", "workers": 2})
 	theta := make([]float64, 27)
 	for k := range arms {
 		lr := math.Pow(10, -4+4*float64(k)/float64(arms))
-		add("trial", k, 0, map[string]any{"params": map[string]any{"client.lr": lr, "client.momentum": float64(k*7%arms) / float64(arms), "server.momentum": []float64{0, 0.9}[k%2], "optimizer": []string{"sgd", "adam"}[k%2]}})
+		add("trial", k, 0, map[string]any{"params": map[string]any{
+			"client.lr":       lr,
+			"client.momentum": float64(k*7%arms) / float64(arms), "server.momentum": []float64{0, 0.9}[k%2],
+			"optimizer": []string{"sgd", "adam"}[k%2],
+		}})
 		last := rounds
 		if k%3 > 0 {
 			last = rounds / 4
@@ -55,7 +62,10 @@ func record(t *testing.T, arms, rounds int, sets ...string) string {
 			if slices.Contains(sets, "objective=accuracy") {
 				told = 1 - score
 			}
-			add("plan", k, r, map[string]any{"Server": nil, "Clients": []any{map[string]any{"client.lr": lr}}, "Table": nil, "Notes": map[string]any{"theta": theta, "entropy": []float64{3 / float64(r)}}})
+			add("plan", k, r, map[string]any{
+				"Server": nil, "Clients": []any{map[string]any{"client.lr": lr}}, "Table": nil,
+				"Notes": map[string]any{"theta": theta, "entropy": []float64{3 / float64(r)}},
+			})
 			add("round", k, r, map[string]any{
 				"score": told, "train_loss": 2 * score, "steps": 9, "examples": 90, "dropped": 0, "clients": []int{1, 2, 3},
 				"test_error": score + 0.01, "test_spread": map[string]any{"p10": score / 2, "p50": score, "p90": score * 1.5},
@@ -133,12 +143,14 @@ func TestImportance(t *testing.T) {
 	for i, line := range lines {
 		var name string
 		var least, most, estimate float64
-		if _, err := fmt.Sscan(line, &name, &least, &most, &estimate); err != nil || least > estimate || estimate > most || i == 0 && least < 50 {
+		if _, err := fmt.Sscan(line, &name, &least, &most, &estimate); err != nil || least > estimate || estimate > most ||
+			i == 0 && least < 50 {
 			t.Errorf("%s, want an interval around an estimate: %v", line, err)
 		}
 		sum += estimate
 	}
-	if math.Abs(sum-100) > 2 || !strings.Contains(page, "The order cannot be told of ") || strings.Contains(page, "of client.lr and") || !strings.Contains(page, "the 40 trials that reached round 2;") {
+	if math.Abs(sum-100) > 2 || !strings.Contains(page, "The order cannot be told of ") ||
+		strings.Contains(page, "of client.lr and") || !strings.Contains(page, "the 40 trials that reached round 2;") {
 		t.Errorf("importances %q, together %v", lines, sum)
 	}
 	if up, _ := importance(t, 40, 8, "objective=accuracy"); !slices.Equal(up, lines) {

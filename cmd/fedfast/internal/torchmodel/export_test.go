@@ -23,7 +23,8 @@ import (
 // python is the first Python that can import torch, or empty.
 var python = sync.OnceValue(func() string {
 	for _, p := range []string{os.Getenv("FEDFAST_PYTHON"), "python3", "/usr/bin/python3"} {
-		if p != "" && exec.Command(p, "-c", "import importlib.util, sys; sys.exit(not importlib.util.find_spec('torch'))").Run() == nil {
+		if p != "" &&
+			exec.Command(p, "-c", "import importlib.util, sys; sys.exit(not importlib.util.find_spec('torch'))").Run() == nil {
 			return p
 		}
 	}
@@ -200,7 +201,10 @@ func decode(t *testing.T, text string) []models.LayerSpec {
 // drawBatch draws some examples that a model reads. No sequence is padding alone.
 func drawBatch(m *nn.Model, n int) *nn.Batch {
 	s, in := kernels.NewStream(9, 0), m.Input()
-	b := &nn.Batch{N: n, Labels: make([]int32, n*m.LabelsPerExample()), Outputs: make([]float32, n*m.LabelsPerExample()*m.Classes())}
+	b := &nn.Batch{
+		N: n, Labels: make([]int32, n*m.LabelsPerExample()),
+		Outputs: make([]float32, n*m.LabelsPerExample()*m.Classes()),
+	}
 	for range n * in.Size() {
 		b.X = append(b.X, s.Float32()-0.5)
 	}
@@ -313,7 +317,8 @@ func TestExportPredictsTheSame(t *testing.T) {
 		m.Init(w, 3)
 		exported(t, dir, m, w, drawBatch(m, 3))
 	}
-	if out, err := exec.Command(py, append([]string{filepath.Join("testdata", "predict.py")}, folders...)...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(py, append([]string{filepath.Join("testdata", "predict.py")},
+		folders...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for name, m := range nets {

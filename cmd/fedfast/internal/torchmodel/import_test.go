@@ -67,69 +67,160 @@ const lstm = "self.e, self.l, self.f = nn.Embedding(9, 4), nn.LSTM(4, 5, batch_f
 // refusals are modules that have no layers, and why.
 var refusals = []struct{ input, body, forward, want string }{
 	{
-		"3x8x8", "self.conv, self.bn = nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8, track_running_stats=False)", "self.bn(self.conv(x))",
+		"3x8x8", "self.conv, self.bn = nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8, track_running_stats=False)",
+		"self.bn(self.conv(x))",
 		`module "bn" (nn.BatchNorm2d) has no running statistics; leave out track_running_stats=False`,
 	},
-	{"3x8x8", "self.a = nn.Sequential(nn.Conv2d(3, 8, 3), nn.PReLU())", "self.a(x)", `module "a.1" (nn.PReLU) is not supported as a layer, see fedfast list layers`},
-	{"3x8x8", "self.conv = nn.Conv2d(3, 8, 3, padding_mode='reflect')", "self.conv(x)", `module "conv" (nn.Conv2d) has padding_mode='reflect'; fedfast pads with zeros`},
-	{"3x8x8", "self.conv = nn.Conv2d(3, 8, 3, stride=(2, 1))", "self.conv(x)", `module "conv" (nn.Conv2d) has stride=(2, 1); rows and columns must have the same`},
-	{"3x8x8", "self.conv = nn.Conv2d(3, 8, (3, 5), padding=(1, 2))", "self.conv(x)", `module "conv" (nn.Conv2d) has padding=(1, 2); it must be the same on all sides`},
-	{"3x8x8", "self.conv, self.fc = nn.Conv2d(3, 3, 1), nn.Linear(3, 2)", "self.fc(self.conv(self.conv(x)).mean((2, 3)))", `module "conv" (nn.Conv2d) is used twice, and layers share no weights; make two modules of it`},
-	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) @ torch.ones(4, 4)", `function matmul is not supported as a layer; for attention use nn.MultiheadAttention`},
-	{"9", "self.fc = nn.Linear(8, 4)", "self.fc(x)", `Net does not take an input of shape 9: mat1 and mat2 shapes cannot be multiplied`},
-	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) if x.sum() > 0 else x", `symbolically traced variables cannot be used as inputs to control flow`},
-	{"12tokens", "self.e, self.l, self.f = nn.Embedding(9, 4), nn.LSTM(4, 5), nn.Linear(5, 3)", "self.f(self.l(self.e(x))[0][:, -1])", `module "l" (nn.LSTM) reads NxTxC; it must be one of TxNxC`},
 	{
-		"12tokens", "self.e, self.l, self.f = nn.Embedding(9, 4), nn.LSTM(4, 5, bidirectional=True), nn.Linear(5, 3)",
-		"self.f(self.l(nn.utils.rnn.pack_padded_sequence(self.e(x), x.ne(0).sum(1), True))[1][0][-1])", `reads a packed sequence in two directions`,
+		"3x8x8", "self.a = nn.Sequential(nn.Conv2d(3, 8, 3), nn.PReLU())", "self.a(x)",
+		`module "a.1" (nn.PReLU) is not supported as a layer, see fedfast list layers`,
+	},
+	{
+		"3x8x8", "self.conv = nn.Conv2d(3, 8, 3, padding_mode='reflect')", "self.conv(x)",
+		`module "conv" (nn.Conv2d) has padding_mode='reflect'; fedfast pads with zeros`,
+	},
+	{
+		"3x8x8", "self.conv = nn.Conv2d(3, 8, 3, stride=(2, 1))", "self.conv(x)",
+		`module "conv" (nn.Conv2d) has stride=(2, 1); rows and columns must have the same`,
+	},
+	{
+		"3x8x8", "self.conv = nn.Conv2d(3, 8, (3, 5), padding=(1, 2))", "self.conv(x)",
+		`module "conv" (nn.Conv2d) has padding=(1, 2); it must be the same on all sides`,
+	},
+	{
+		"3x8x8", "self.conv, self.fc = nn.Conv2d(3, 3, 1), nn.Linear(3, 2)", "self.fc(self.conv(self.conv(x)).mean((2, 3)))",
+		`module "conv" (nn.Conv2d) is used twice, and layers share no weights; make two modules of it`,
+	},
+	{
+		"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) @ torch.ones(4, 4)",
+		`function matmul is not supported as a layer; for attention use nn.MultiheadAttention`,
+	},
+	{
+		"9", "self.fc = nn.Linear(8, 4)", "self.fc(x)",
+		`Net does not take an input of shape 9: mat1 and mat2 shapes cannot be multiplied`,
+	},
+	{
+		"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) if x.sum() > 0 else x",
+		`symbolically traced variables cannot be used as inputs to control flow`,
 	},
 	{
 		"12tokens", "self.e, self.l, self.f = nn.Embedding(9, 4), nn.LSTM(4, 5), nn.Linear(5, 3)",
-		"self.f(self.l(nn.utils.rnn.pack_padded_sequence(self.e(x), torch.tensor([12, 6, 3]), True))[1][0][-1])", `the lengths must be made of the tokens, (x != 0).sum(1)`,
+		"self.f(self.l(self.e(x))[0][:, -1])", `module "l" (nn.LSTM) reads NxTxC; it must be one of TxNxC`,
+	},
+	{
+		"12tokens", "self.e, self.l, self.f = nn.Embedding(9, 4), nn.LSTM(4, 5, bidirectional=True), nn.Linear(5, 3)",
+		"self.f(self.l(nn.utils.rnn.pack_padded_sequence(self.e(x), x.ne(0).sum(1), True))[1][0][-1])",
+		`reads a packed sequence in two directions`,
+	},
+	{
+		"12tokens", "self.e, self.l, self.f = nn.Embedding(9, 4), nn.LSTM(4, 5), nn.Linear(5, 3)",
+		"self.f(self.l(nn.utils.rnn.pack_padded_sequence(self.e(x), torch.tensor([12, 6, 3]), True))[1][0][-1])",
+		`the lengths must be made of the tokens, (x != 0).sum(1)`,
 	},
 	{
 		"12tokens", "self.e, self.l, self.f = nn.Embedding(9, 4), nn.LSTM(4, 5), nn.Linear(5, 3)",
 		"self.f(nn.utils.rnn.pad_packed_sequence(self.l(nn.utils.rnn.pack_padded_sequence(self.e(x), (x > 0).sum(1), True))[0], True)[0].mean(1))",
 		`function mean reads what pad_packed_sequence gives, which has zeros after each end; of a packed sequence there is the last state, h[-1]`,
 	},
-	{"9", "self.fc = nn.Linear(9, 4)", "F.dropout(self.fc(x), 0.5)", `drops values outside of training, too: call it with training=self.training, or make nn.Dropout in __init__`},
+	{
+		"9", "self.fc = nn.Linear(9, 4)", "F.dropout(self.fc(x), 0.5)",
+		`drops values outside of training, too: call it with training=self.training, or make nn.Dropout in __init__`,
+	},
 	{"9", "self.fc = nn.Linear(9, 4)", "F.dropout(self.fc(x), 0.5, True)", `F.dropout (line `},
-	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) + torch.rand(4)", `predicts something else each time, also with eval()`},
-	{"12", "self.e, self.f = nn.Embedding(9, 4), nn.Linear(4, 3)", "self.f(self.e(x).mean(1))", `Net reads tokens, by nn.Embedding: say --input 12tokens`},
-	{"9", "self.fc = nn.Linear(9, 4)", "F.softmax(self.fc(x), 1)", `function softmax is not supported as a layer; return the logits`},
-	{"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) + 3", `the module adds a constant to its outputs, which no layer supports`},
-	{"9", "self.fc = nn.Linear(9, 4)", "F.relu6(self.fc(x) + 3) / 5", `function truediv is not supported as a layer; of x + 3 there are relu6(x + 3) / 6 and x * relu6(x + 3) / 6`},
-	{"9", "self.fc = nn.Linear(9, 4)", "-3 * self.fc(x)", `multiplies by -3; there is a product of a layer's outputs and a number above 0`},
-	{"4x8x8", "self.conv, self.fc = nn.Conv2d(2, 3, 1), nn.Linear(3, 2)", "self.fc(self.conv(x[:, :2]).mean((2, 3)))", `takes channels of the input; only channels of a layer's outputs can be taken`},
-	{"9", "self.fc = nn.Linear(9, 4)", "(self.fc(x), x)", `Net returns a tuple; a network returns one tensor, an output for each class: import a module whose forward returns that part alone`},
+	{
+		"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) + torch.rand(4)",
+		`predicts something else each time, also with eval()`,
+	},
+	{
+		"12", "self.e, self.f = nn.Embedding(9, 4), nn.Linear(4, 3)", "self.f(self.e(x).mean(1))",
+		`Net reads tokens, by nn.Embedding: say --input 12tokens`,
+	},
+	{
+		"9", "self.fc = nn.Linear(9, 4)", "F.softmax(self.fc(x), 1)",
+		`function softmax is not supported as a layer; return the logits`,
+	},
+	{
+		"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) + 3",
+		`the module adds a constant to its outputs, which no layer supports`,
+	},
+	{
+		"9", "self.fc = nn.Linear(9, 4)", "F.relu6(self.fc(x) + 3) / 5",
+		`function truediv is not supported as a layer; of x + 3 there are relu6(x + 3) / 6 and x * relu6(x + 3) / 6`,
+	},
+	{
+		"9", "self.fc = nn.Linear(9, 4)", "-3 * self.fc(x)",
+		`multiplies by -3; there is a product of a layer's outputs and a number above 0`,
+	},
+	{
+		"4x8x8", "self.conv, self.fc = nn.Conv2d(2, 3, 1), nn.Linear(3, 2)", "self.fc(self.conv(x[:, :2]).mean((2, 3)))",
+		`takes channels of the input; only channels of a layer's outputs can be taken`,
+	},
+	{
+		"9", "self.fc = nn.Linear(9, 4)", "(self.fc(x), x)",
+		`Net returns a tuple; a network returns one tensor, an output for each class: import a module whose forward returns that part alone`,
+	},
 	{"9", "self.fc = nn.Linear(9, 4)", "{'logits': self.fc(x)}", `Net returns a dict; a network returns one tensor`},
 	{"9", "self.fc = nn.Linear(9, 4)", "nn.Dropout(0.5)(self.fc(x))", `or make nn.Dropout in __init__`},
-	{"9", "self.fc = nn.Linear(9, 4)", "nn.Linear(4, 3)(self.fc(x))", `Net predicts something else each time, also with eval()`},
-	{"9", "self.fc = nn.Linear(9, 4)", "nn.BatchNorm1d(4)(self.fc(x))", `forward makes nn.BatchNorm1d, whose weights are new each time; make it in __init__`},
-	{"12tokens", lstm, "self.f(self.l(self.e(x))[1][1][-1])", `function getitem reads the cell state of an LSTM, which no layer gives; read the hidden state, h of (h, c), or the outputs`},
+	{
+		"9", "self.fc = nn.Linear(9, 4)", "nn.Linear(4, 3)(self.fc(x))",
+		`Net predicts something else each time, also with eval()`,
+	},
+	{
+		"9", "self.fc = nn.Linear(9, 4)", "nn.BatchNorm1d(4)(self.fc(x))",
+		`forward makes nn.BatchNorm1d, whose weights are new each time; make it in __init__`,
+	},
+	{
+		"12tokens", lstm, "self.f(self.l(self.e(x))[1][1][-1])",
+		`function getitem reads the cell state of an LSTM, which no layer gives; read the hidden state, h of (h, c), or the outputs`,
+	},
 	{"12tokens", lstm, "self.f((lambda h, c: h[-1] + c[-1])(*self.l(self.e(x))[1]))", `reads the cell state of an LSTM`},
 	{"12tokens", lstm, "self.f(self.l(self.e(x))[1][1].squeeze(0))", `function squeeze reads the cell state of an LSTM`},
-	{"12tokens", lstm, "self.f(torch.cat([s[-1] for s in self.l(self.e(x))[1]], 1)[:, :5])", `reads the cell state of an LSTM`},
-	{"12tokens", lstm, "(lambda e: self.f(self.l(e, self.l(e)[1])[0][:, -1]))(self.e(x))", `module "l" (nn.LSTM) starts from a state that is not 0`},
-	{"3x8x8", "self.pool, self.fc = nn.AvgPool2d(4, divisor_override=3), nn.Linear(12, 4)", "self.fc(self.pool(x).flatten(1))", `module "pool" (nn.AvgPool2d) has divisor_override, which no layer supports; leave it out, and multiply by 16/3 after it`},
-	{"3x8x8", "self.fc = nn.Linear(12, 4)", "self.fc(F.avg_pool2d(x, 4, 4, 0, False, True, 3).flatten(1))", `function avg_pool2d has divisor_override`},
-	{"3x8x8", "self.pool, self.fc = nn.MaxPool2d(4, return_indices=True), nn.Linear(12, 4)", "self.fc(self.pool(x)[0].flatten(1))", `module "pool" (nn.MaxPool2d) is not supported as a layer`},
-	{"9", "self.fc, self.g = nn.Linear(9, 4), nn.Linear(9, 1)", "self.fc(x) * self.g(x)", `there are products of two layers of one shape`},
+	{
+		"12tokens", lstm, "self.f(torch.cat([s[-1] for s in self.l(self.e(x))[1]], 1)[:, :5])",
+		`reads the cell state of an LSTM`,
+	},
+	{
+		"12tokens", lstm, "(lambda e: self.f(self.l(e, self.l(e)[1])[0][:, -1]))(self.e(x))",
+		`module "l" (nn.LSTM) starts from a state that is not 0`,
+	},
+	{
+		"3x8x8", "self.pool, self.fc = nn.AvgPool2d(4, divisor_override=3), nn.Linear(12, 4)",
+		"self.fc(self.pool(x).flatten(1))",
+		`module "pool" (nn.AvgPool2d) has divisor_override, which no layer supports; leave it out, and multiply by 16/3 after it`,
+	},
+	{
+		"3x8x8", "self.fc = nn.Linear(12, 4)", "self.fc(F.avg_pool2d(x, 4, 4, 0, False, True, 3).flatten(1))",
+		`function avg_pool2d has divisor_override`,
+	},
+	{
+		"3x8x8", "self.pool, self.fc = nn.MaxPool2d(4, return_indices=True), nn.Linear(12, 4)",
+		"self.fc(self.pool(x)[0].flatten(1))", `module "pool" (nn.MaxPool2d) is not supported as a layer`,
+	},
+	{
+		"9", "self.fc, self.g = nn.Linear(9, 4), nn.Linear(9, 1)", "self.fc(x) * self.g(x)",
+		`there are products of two layers of one shape`,
+	},
 }
 
 // notes are what the import says of modules that have more than their layers.
 var notes = []struct{ input, body, forward, want string }{
-	{"9", "self.fc, self.aux = nn.Linear(9, 4), nn.Linear(9, 4)", "self.fc(x)", "the weights have no aux.weight, aux.bias, as the module's class has: load_state_dict takes them with strict=False"},
 	{
-		"12tokens", "self.e, self.f = nn.Embedding(9, 4), nn.Linear(4, 9, bias=False)\n        self.f.weight = self.e.weight", "self.f(self.e(x).mean(1))",
+		"9", "self.fc, self.aux = nn.Linear(9, 4), nn.Linear(9, 4)", "self.fc(x)",
+		"the weights have no aux.weight, aux.bias, as the module's class has: load_state_dict takes them with strict=False",
+	},
+	{
+		"12tokens", "self.e, self.f = nn.Embedding(9, 4), nn.Linear(4, 9, bias=False)\n        self.f.weight = self.e.weight",
+		"self.f(self.e(x).mean(1))",
 		"the weights have no f.weight, as the module's class has",
 	},
 	{
-		"12tokens", "self.e, self.p, self.f = nn.Embedding(9, 4), nn.Embedding(20, 4), nn.Linear(4, 3)", "self.f((self.e(x) + self.p(torch.arange(12))).mean(1))",
+		"12tokens", "self.e, self.p, self.f = nn.Embedding(9, 4), nn.Embedding(20, 4), nn.Linear(4, 3)",
+		"self.f((self.e(x) + self.p(torch.arange(12))).mean(1))",
 		"the weights have no p.weight, as the module's class has",
 	},
 	{
-		"12tokens", "self.e, self.p, self.f = nn.Embedding(9, 4), nn.Embedding(12, 4), nn.Linear(4, 3)", "self.f((self.e(x) + 2 * self.p(torch.arange(12))).mean(1))",
+		"12tokens", "self.e, self.p, self.f = nn.Embedding(9, 4), nn.Embedding(12, 4), nn.Linear(4, 3)",
+		"self.f((self.e(x) + 2 * self.p(torch.arange(12))).mean(1))",
 		"the weights have no p.weight, as the module's class has",
 	},
 }
@@ -164,7 +255,8 @@ func TestImport(t *testing.T) {
 		add(job{Script: script, Input: r.input})
 	}
 	list := writeJSON(t, filepath.Join(dir, "jobs.json"), jobs)
-	if out, err := exec.Command(py, filepath.Join("testdata", "rounds.py"), "import.py", list).CombinedOutput(); err != nil {
+	if out, err := exec.Command(py, filepath.Join("testdata", "rounds.py"), "import.py",
+		list).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for i, r := range refusals {
@@ -194,7 +286,8 @@ func TestImport(t *testing.T) {
 			folders, predicted[j.Out] = append(folders, j.Out), outputs(m, w, b)
 		})
 	}
-	if out, err := exec.Command(py, append([]string{filepath.Join("testdata", "predict.py")}, folders...)...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(py, append([]string{filepath.Join("testdata", "predict.py")},
+		folders...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	list = writeJSON(t, filepath.Join(dir, "jobs.json"), jobs[:len(networks)])
@@ -202,8 +295,10 @@ func TestImport(t *testing.T) {
 		t.Fatalf("load_state_dict of the module itself: %v\n%s", err, out)
 	}
 	for _, folder := range folders {
-		near(t, filepath.Base(folder)+" exported after the round", readFloats(t, filepath.Join(folder, "outputs.f32")), predicted[folder])
-		near(t, filepath.Base(folder)+" loaded into its own class", readFloats(t, filepath.Join(folder, "own.f32")), asWritten(t, folder, predicted[folder]))
+		near(t, filepath.Base(folder)+" exported after the round", readFloats(t, filepath.Join(folder, "outputs.f32")),
+			predicted[folder])
+		near(t, filepath.Base(folder)+" loaded into its own class", readFloats(t, filepath.Join(folder, "own.f32")),
+			asWritten(t, folder, predicted[folder]))
 	}
 }
 
@@ -295,7 +390,10 @@ func trainedAsTorch(t *testing.T, j job) (*nn.Model, []float32) {
 		Sizes  []int     `json:"sizes"`
 	}
 	readJSON(t, filepath.Join(j.Out, "data.json"), &given)
-	e, err := fl.New(fl.Config{Model: m, Data: federation(m, given.Values, given.Labels, given.Sizes), Method: methods.FedAvg(), Cohort: len(given.Sizes), Seed: 1})
+	e, err := fl.New(fl.Config{
+		Model: m, Data: federation(m, given.Values, given.Labels, given.Sizes),
+		Method: methods.FedAvg(), Cohort: len(given.Sizes), Seed: 1,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +433,10 @@ func trainedAsTorch(t *testing.T, j job) (*nn.Model, []float32) {
 // federation deals examples in PyTorch's order to clients.
 func federation(m *nn.Model, values []float32, labels []int32, sizes []int) *data.Federation {
 	in := m.Input()
-	fed := &data.Federation{Name: "drawn", Classes: m.Classes(), H: in.H, W: in.W, C: in.C, SeqLen: in.Seq, Vocab: in.Vocab}
+	fed := &data.Federation{
+		Name: "drawn", Classes: m.Classes(), H: in.H, W: in.W, C: in.C, SeqLen: in.Seq,
+		Vocab: in.Vocab,
+	}
 	each := in.Size() + in.Seq
 	if in.Seq > 0 {
 		fed.Kind = data.Tokens

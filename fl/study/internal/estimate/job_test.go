@@ -16,7 +16,10 @@ func TestJobsAreTheEngines(t *testing.T) {
 		{"method=perfedavg", "client.first_order=false"},
 		{"method=ditto", "client.trainable=head.*"},
 	} {
-		c, err := config.Load(config.Source{Sets: append([]string{"data.name=glyphs", "data.clients=6", "data.samples=40", "cohort=4", "model=logistic"}, sets...)})
+		c, err := config.Load(config.Source{Sets: append([]string{
+			"data.name=glyphs", "data.clients=6", "data.samples=40",
+			"cohort=4", "model=logistic",
+		}, sets...)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +32,10 @@ func TestJobsAreTheEngines(t *testing.T) {
 			t.Fatal(err)
 		}
 		devices := fleet.Config{Devices: "lognormal"}
-		engine, err := fl.New(fl.Config{Model: m, Data: fed, Method: method, Cohort: c.Cohort, Server: &c.Server, Fleet: &devices, Workers: 1})
+		engine, err := fl.New(fl.Config{
+			Model: m, Data: fed, Method: method, Cohort: c.Cohort, Server: &c.Server,
+			Fleet: &devices, Workers: 1,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

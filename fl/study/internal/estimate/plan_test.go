@@ -48,10 +48,14 @@ func TestCounts(t *testing.T) {
 	for _, c := range s.Data.Clients {
 		sum += float64(c.Train.Len() + c.Val.Len() + c.Test.Len())
 	}
-	if n.Clients != len(s.Data.Clients) || n.Unseen != 0 || !near(float64(n.Clients)*(n.Train+n.Val+n.Test), sum) || n.Val == 0 || n.Test == 0 || n.Proxy != 1000 {
+	if n.Clients != len(s.Data.Clients) || n.Unseen != 0 || !near(float64(n.Clients)*(n.Train+n.Val+n.Test), sum) ||
+		n.Val == 0 || n.Test == 0 || n.Proxy != 1000 {
 		t.Errorf("%+v; clients have %v examples", n, sum)
 	}
-	side, err := s.Data.Side(data.Side{Clients: slices.Repeat([]data.SideClient{{Samples: 20, HI: 0.9}}, 3), Test: 30, Seed: 1})
+	side, err := s.Data.Side(data.Side{
+		Clients: slices.Repeat([]data.SideClient{{Samples: 20, HI: 0.9}}, 3), Test: 30,
+		Seed: 1,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +73,10 @@ func trained(s *study.Setup, p Plan, evaluated float64) (examples float64) {
 }
 
 func TestPlans(t *testing.T) {
-	table := map[string]any{"hi": "0.2, 0.8", "samples": "100, 300", "batches": "4, 16", "epochs": "1, 3", "clients": 2, "rounds": 10, "scale": 0.5, "init": 2, "proposals": 3}
+	table := map[string]any{
+		"hi": "0.2, 0.8", "samples": "100, 300", "batches": "4, 16", "epochs": "1, 3", "clients": 2,
+		"rounds": 10, "scale": 0.5, "init": 2, "proposals": 3,
+	}
 	ready := map[string]any{"table": "0.2 100 0.1 4 1; 0.2 200 0.1 4 5"}
 	const perRound, ends = 3 * 3, 12 * (3 + 3) // examples that are evaluated: of a scored round, and at an end
 	for name, c := range map[string]struct {
@@ -81,7 +88,10 @@ func TestPlans(t *testing.T) {
 		evaluated           float64
 		tasks               int
 	}{
-		"run": {mode: config.ModeRun, tuner: "sha", text: "40 rounds", batch: 8, trained: 40 * 3 * 2 * 24, evaluated: ends, tasks: 3},
+		"run": {
+			mode: config.ModeRun, tuner: "sha", text: "40 rounds", batch: 8, trained: 40 * 3 * 2 * 24, evaluated: ends,
+			tasks: 3,
+		},
 		"personalized": {
 			mode: config.ModeRun, tuner: "sha", change: func(c *config.Config) { c.Eval.Personalized, c.Eval.Clients = true, 5 },
 			text: "40 rounds", batch: 8, trained: (40*3 + 5) * 2 * 24, evaluated: 2 * 5 * 6, tasks: 3,
@@ -90,9 +100,15 @@ func TestPlans(t *testing.T) {
 			mode: config.ModeRun, tuner: "sha", change: func(c *config.Config) { c.Eval.Every = 9 },
 			text: "40 rounds", batch: 8, trained: 40 * 3 * 2 * 24, evaluated: ends + 4*12*3, tasks: 3,
 		},
-		"tune": {mode: config.ModeTune, tuner: "sha", text: "100 rounds", batch: 8, trained: 100 * 3 * 2 * 24, evaluated: 100*perRound + 2*ends},
+		"tune": {
+			mode: config.ModeTune, tuner: "sha", text: "100 rounds", batch: 8, trained: 100 * 3 * 2 * 24,
+			evaluated: 100*perRound + 2*ends,
+		},
 		"finalists": {
-			mode: config.ModeTune, tuner: "sha", change: func(c *config.Config) { c.Select, c.Finalists.Clients = config.SelectFinalists, 7 },
+			mode: config.ModeTune, tuner: "sha", change: func(c *config.Config) {
+				c.Select,
+					c.Finalists.Clients = config.SelectFinalists, 7
+			},
 			text: "100 rounds", batch: 8, trained: (100*3 + 8*7) * 2 * 24, evaluated: 100*perRound + 2*ends + 8*7*3,
 		},
 		"one finalist and its snapshot": {
@@ -102,17 +118,24 @@ func TestPlans(t *testing.T) {
 			text: "20 rounds", batch: 4, trained: 20 * 3 * 24 * 3, evaluated: 20*perRound + 2*ends + 2*12*3, tasks: 3,
 		},
 		"few trials": {
-			mode: config.ModeTune, tuner: "random", change: func(c *config.Config) { c.Tuner.Options = map[string]any{"trials": int64(2)} },
-			text: "40 rounds", batch: 8, trained: 40 * 3 * 2 * 24, evaluated: 40*perRound + 2*ends,
+			mode: config.ModeTune, tuner: "random",
+			change: func(c *config.Config) { c.Tuner.Options = map[string]any{"trials": int64(2)} },
+			text:   "40 rounds", batch: 8, trained: 40 * 3 * 2 * 24, evaluated: 40*perRound + 2*ends,
 		},
 		"a space": {
 			mode: config.ModeTune, tuner: "random", change: func(c *config.Config) {
-				c.Space = map[string]any{"client.lr": map[string]any{"log10": []any{-3.0, 0.0}}, "client.epochs": map[string]any{"choice": []any{4.0}}}
+				c.Space = map[string]any{
+					"client.lr":     map[string]any{"log10": []any{-3.0, 0.0}},
+					"client.epochs": map[string]any{"choice": []any{4.0}},
+				}
 			},
 			text: "100 rounds", batch: 8, trained: 100 * 3 * 4 * 24, evaluated: 100*perRound + 2*ends,
 		},
 		"a table": {
-			mode: config.ModeTune, tuner: "fedtune-hrt", change: func(c *config.Config) { c.Tuner.Options, c.Data.ProxyTest = table, 50 },
+			mode: config.ModeTune, tuner: "fedtune-hrt", change: func(c *config.Config) {
+				c.Tuner.Options,
+					c.Data.ProxyTest = table, 50
+			},
 			text: "20 trials on proxy federations and 20 rounds", tasks: 3,
 			// 4 cells of 5 trials of 5 rounds of 2 clients of 100 samples for 2
 			// epochs, and 20 rounds
@@ -120,9 +143,10 @@ func TestPlans(t *testing.T) {
 			evaluated: 20*50 + 20*perRound + 2*ends,
 		},
 		"a table under a wrapper": {
-			mode: config.ModeTune, tuner: "random", client: "fedtune-hrt", change: func(c *config.Config) { c.ClientTuner.Options, c.Data.ProxyTest = table, 50 },
-			text:  "20 trials on proxy federations and 100 rounds",
-			batch: 16, trained: 20*5*2*100*2 + 100*3*24*2,
+			mode: config.ModeTune, tuner: "random", client: "fedtune-hrt",
+			change: func(c *config.Config) { c.ClientTuner.Options, c.Data.ProxyTest = table, 50 },
+			text:   "20 trials on proxy federations and 100 rounds",
+			batch:  16, trained: 20*5*2*100*2 + 100*3*24*2,
 			evaluated: 20*50 + 100*perRound + 2*ends,
 		},
 		"a ready table": {
@@ -154,7 +178,8 @@ func TestRest(t *testing.T) {
 	}
 	p.RandomWork = Work{Examples: 3 * (p.Work.Examples - p.ends)}
 	evaluations, random := p.Rest()
-	if all := p.Work.Examples + p.FinalWork.Examples; p.ends <= 0 || !near(evaluations, all/(p.Work.Examples-p.ends)-1) || !near(random, 3) {
+	if all := p.Work.Examples + p.FinalWork.Examples; p.ends <= 0 || !near(evaluations, all/(p.Work.Examples-p.ends)-1) ||
+		!near(random, 3) {
 		t.Errorf("%v and %v times the rounds", evaluations, random)
 	}
 	s.Config.Tuner.Reference = true
@@ -178,7 +203,10 @@ func TestPlansOfWrongOptions(t *testing.T) {
 
 func TestTheMiddleBatchStandsForASpace(t *testing.T) {
 	s := setup(t, "random", "", func(c *config.Config) {
-		c.Space = map[string]any{"client.batch": map[string]any{"int": []any{int64(1), int64(20)}}, "client.lr": map[string]any{"log10": []any{-3.0, 0.0}}}
+		c.Space = map[string]any{
+			"client.batch": map[string]any{"int": []any{int64(1), int64(20)}},
+			"client.lr":    map[string]any{"log10": []any{-3.0, 0.0}},
+		}
 	})
 	p, err := OfCounts(t.Context(), s, config.ModeTune, even(s))
 	if err != nil {
@@ -221,7 +249,8 @@ func TestVisits(t *testing.T) {
 		}
 	}
 	base.FirstOrder = true
-	if maml, per := examples(methodOf(t, "maml"), base, fl.ServerParams{}, m, 30, 4), examples(methodOf(t, "perfedavg"), base, fl.ServerParams{}, m, 30, 4); maml != 28 || per != 120 {
+	if maml, per := examples(methodOf(t, "maml"), base, fl.ServerParams{}, m, 30, 4), examples(methodOf(t, "perfedavg"),
+		base, fl.ServerParams{}, m, 30, 4); maml != 28 || per != 120 {
 		t.Errorf("of first order: %v and %v", maml, per)
 	}
 }

@@ -79,7 +79,8 @@ func TestALargeModelTakesASmallBatch(t *testing.T) {
 	f := newFake(0, 200*time.Millisecond)
 	rate, err := f.rate(t.Context(), Work{Step: stepOf(m, 256), Examples: 1e6})
 	if err != nil || !near(rate, 5) || f.batches[0] > 2 || f.taken != 3 {
-		t.Errorf("%v examples a second in batches of %v by %d steps, %v; want two steps after one that touches the memory", rate, f.batches, f.taken, err)
+		t.Errorf("%v examples a second in batches of %v by %d steps, %v; want two steps after one that touches the memory",
+			rate, f.batches, f.taken, err)
 	}
 }
 
@@ -117,7 +118,8 @@ func TestDeferredSteps(t *testing.T) {
 	} {
 		f := newFake(time.Second, 0)
 		if _, err := f.rate(t.Context(), Work{Step: c.Step, Examples: 1}); err != nil || f.taken != 3*c.want {
-			t.Errorf("batch %d, %d steps of %+v: %d are timed three times, want %d, %v", c.Batch, c.Steps, c.SGD, f.taken/3, c.want, err)
+			t.Errorf("batch %d, %d steps of %+v: %d are timed three times, want %d, %v", c.Batch, c.Steps, c.SGD, f.taken/3,
+				c.want, err)
 		}
 	}
 }
@@ -125,7 +127,11 @@ func TestDeferredSteps(t *testing.T) {
 // TestRealSteps measures a small model for as short as can be.
 func TestRealSteps(t *testing.T) {
 	p := New()
-	for _, s := range []Step{{}, {SGD: nn.SGD{Momentum: 0.9, WeightDecay: 0.1, Mu: 0.1}}, {SGD: nn.SGD{ClipNorm: 1}, Adam: true}} {
+	for _, s := range []Step{
+		{},
+		{SGD: nn.SGD{Momentum: 0.9, WeightDecay: 0.1, Mu: 0.1}},
+		{SGD: nn.SGD{ClipNorm: 1}, Adam: true},
+	} {
 		s.Model, s.Batch = logistic(t), 4
 		if rate, err := p.rate(t.Context(), Work{Step: s, Examples: 1}); err != nil || !(rate > 1000 && rate < 1e10) {
 			t.Errorf("%+v: %v examples a second, %v", s, rate, err)

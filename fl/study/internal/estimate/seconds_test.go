@@ -21,7 +21,11 @@ func TestSeconds(t *testing.T) {
 		"two workers": {2, []Work{{Step: stepOf(m, 4), Examples: 2e6}}, 2e6 / small / 1.7, small},
 		"five tasks":  {2, []Work{{Step: stepOf(m, 4), Examples: 2e6, Tasks: 5}}, 2e6 / small / (5.0 / 3 * 0.85), small},
 		"one task":    {8, []Work{{Step: stepOf(m, 4), Examples: 2e6, Tasks: 1}}, 2e6 / small / 0.85, small},
-		"two batches": {1, []Work{{Step: stepOf(m, 4), Examples: 2e6}, {Step: stepOf(m, 16), Examples: 32e6}}, (2e6/small + 32e6/large) / 0.85, 34e6 / (2e6/small + 32e6/large)},
+		"two batches": {
+			1,
+			[]Work{{Step: stepOf(m, 4), Examples: 2e6}, {Step: stepOf(m, 16), Examples: 32e6}},
+			(2e6/small + 32e6/large) / 0.85, 34e6 / (2e6/small + 32e6/large),
+		},
 		"no examples": {1, []Work{{Step: stepOf(m, 4)}, {Step: stepOf(m, 16), Examples: 1}}, 1 / large / 0.85, large},
 	} {
 		f := newFake(time.Millisecond, 250*time.Microsecond)

@@ -35,7 +35,10 @@ func TestAutomaticCurve(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, err := fl.New(fl.Config{Model: model, Data: fed, Method: method, Cohort: c.Cohort, Seed: c.Seed, Server: &c.Server})
+			e, err := fl.New(fl.Config{
+				Model: model, Data: fed, Method: method, Cohort: c.Cohort, Seed: c.Seed,
+				Server: &c.Server,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

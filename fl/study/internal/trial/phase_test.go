@@ -24,7 +24,8 @@ func TestTransition(t *testing.T) {
 		at := &Trial{Spec: Spec{Number: 7}}
 		var err error
 		for i, to := range tt.way {
-			if err = at.transition(to, fmt.Sprint("why ", i)); err == nil && (at.Phase() != to || at.Reason() != fmt.Sprint("why ", i)) {
+			if err = at.transition(to, fmt.Sprint("why ", i)); err == nil &&
+				(at.Phase() != to || at.Reason() != fmt.Sprint("why ", i)) {
 				t.Errorf("%v: it is %v, %q", tt.way, at.Phase(), at.Reason())
 			}
 			if err != nil && (i < len(tt.way)-1 || at.Phase() == to) {

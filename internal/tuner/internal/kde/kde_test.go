@@ -50,7 +50,8 @@ func TestDrawsFollowTheDensity(t *testing.T) {
 
 // TestOpenKernelsAreCutOffInDrawsAlone compares with the normal density.
 func TestOpenKernelsAreCutOffInDrawsAlone(t *testing.T) {
-	m := kde.New([]kde.Axis{{Low: 0, High: 1, Open: true}}, []kde.Kernel{{Weight: 1, Centre: []float64{0.1}, Width: []float64{0.5}}})
+	m := kde.New([]kde.Axis{{Low: 0, High: 1, Open: true}},
+		[]kde.Kernel{{Weight: 1, Centre: []float64{0.1}, Width: []float64{0.5}}})
 	if got, want := m.LogDensity([]float64{0.6}), -0.5-math.Log(0.5*math.Sqrt(2*math.Pi)); math.Abs(got-want) > 1e-12 {
 		t.Errorf("log density %v, want %v", got, want)
 	}

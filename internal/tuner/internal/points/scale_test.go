@@ -19,7 +19,8 @@ var all = points.Scale{Space: tuners.Space{
 
 func TestFeaturesAreTheScaledDimensions(t *testing.T) {
 	p := tuners.Params{
-		"a": tuners.Bool(true), "b": tuners.Str("only"), "c": tuners.Num(2), "d": tuners.Num(0.1), "e": tuners.Num(64), "f": tuners.Num(2),
+		"a": tuners.Bool(true), "b": tuners.Str("only"), "c": tuners.Num(2), "d": tuners.Num(0.1), "e": tuners.Num(64),
+		"f": tuners.Num(2),
 	}
 	at := points.Of(all.Space, p)
 	if want := (points.Point{1, 0, 2, -1, 6, 2}); !slices.Equal(at, want) {
@@ -51,7 +52,12 @@ func TestDrawsAndNeighboursStayInTheSpace(t *testing.T) {
 	for _, step := range []float64{0.1, 0.05, 0.02, 0.01, 0.005} {
 		near := all.Near(points.Point{1, 0, 5, -4, 4, 2}, step)
 		want := []points.Point{
-			{0, 0, 5, -4, 4, 2}, {2, 0, 5, -4, 4, 2}, {1, 0, 4, -4, 4, 2}, {1, 0, 5, -4 + 4*step, 4, 2}, {1, 0, 5, -4, 5, 2}, {1, 0, 5, -4, 3, 2},
+			{0, 0, 5, -4, 4, 2},
+			{2, 0, 5, -4, 4, 2},
+			{1, 0, 4, -4, 4, 2},
+			{1, 0, 5, -4 + 4*step, 4, 2},
+			{1, 0, 5, -4, 5, 2},
+			{1, 0, 5, -4, 3, 2},
 		}
 		if !slices.EqualFunc(near, want, slices.Equal[points.Point]) {
 			t.Errorf("neighbours at %v: %v, want %v", step, near, want)

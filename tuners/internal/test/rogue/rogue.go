@@ -20,8 +20,10 @@ import (
 // Modes are the ways in which the tuner is wrong; "good" is the one in which it is
 // right.
 var Modes = []string{
-	"anonymous", "careless", "clinging", "crash", "endless", "flood", "forgetful", "garrulous", "good", "hang", "huge", "immortal", "loud", "loud-error",
-	"loud-panic", "loud-param", "moody", "mute", "nan", "nosy", "outside", "overspender", "severed", "sharing", "slow", "sore", "stranger", "strict", "timid", "torrent",
+	"anonymous", "careless", "clinging", "crash", "endless", "flood", "forgetful", "garrulous", "good", "hang", "huge",
+	"immortal", "loud", "loud-error",
+	"loud-panic", "loud-param", "moody", "mute", "nan", "nosy", "outside", "overspender", "severed", "sharing", "slow",
+	"sore", "stranger", "strict", "timid", "torrent",
 }
 
 // Serve serves the tuner in one of the modes, under the mode's name. It returns

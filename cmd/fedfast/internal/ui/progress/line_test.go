@@ -24,7 +24,10 @@ func TestLineFits(t *testing.T) {
 			{Text: "97 of 20000", Behind: true},
 			{Text: "1h20m17s left", Rank: 1, Behind: true},
 		}},
-		"a file":     {Done: 1, All: 3, Parts: []Part{{Text: "連合学習のデータ/研究室の画像と文字の集まり.sqlite.lzma.part"}, {Text: "1.2 of 1234.5 MB", Rank: 1, Behind: true}}},
+		"a file": {Done: 1, All: 3, Parts: []Part{
+			{Text: "連合学習のデータ/研究室の画像と文字の集まり.sqlite.lzma.part"},
+			{Text: "1.2 of 1234.5 MB", Rank: 1, Behind: true},
+		}},
 		"no end":     {Done: 5e6, Parts: []Part{{Text: strings.Repeat("long", 40)}, {Text: "5.0 MB", Rank: 1, Behind: true}}},
 		"evaluation": {Done: 3400, All: 3400, Parts: []Part{{Text: "evaluated on 3400 of 3400 clients"}}},
 	}
@@ -62,7 +65,11 @@ func TestRowsWhateverTheWidth(t *testing.T) {
 	}
 	for i := range 200 {
 		terminal.Resize(40 + i*37%100)
-		l.state = State{Done: int64(i), All: 200, Parts: []Part{{Text: "trial 12 (5 of 27)", Rank: 2}, {Text: "日本語の名前", Rank: 1}, {Text: of(i, 200), Behind: true}}}
+		l.state = State{Done: int64(i), All: 200, Parts: []Part{
+			{Text: "trial 12 (5 of 27)", Rank: 2},
+			{Text: "日本語の名前", Rank: 1},
+			{Text: of(i, 200), Behind: true},
+		}}
 		more := 1
 		if i%30 >= 15 {
 			more, l.state.Below = 2, []Part{{Text: "below"}, {Text: strings.Repeat("long ", 15), Rank: 1}}
@@ -75,7 +82,8 @@ func TestRowsWhateverTheWidth(t *testing.T) {
 			}
 		}
 		rows := terminal.Rows()
-		if len(rows) != len(want)+more || !slices.Equal(rows[:len(want)], want) || !strings.Contains(rows[len(want)], of(i, 200)) ||
+		if len(rows) != len(want)+more || !slices.Equal(rows[:len(want)], want) || !strings.Contains(rows[len(want)],
+			of(i, 200)) ||
 			more == 2 && !strings.HasPrefix(rows[len(want)+1], "below") {
 			t.Fatalf("drawing %d at %d columns shows %q", i, terminal.Columns(), rows)
 		}
@@ -108,12 +116,23 @@ func TestDisplayOnTerminal(t *testing.T) {
 	errors := result.Scale{Metric: "error", Percent: true}
 	update(9, study.Progress{Preparing: true, Trial: 7, Round: 8, Rounds: 8, Score: 0.5, Best: unknown, Loss: none})
 	shows("a head", "preparing client tuner, error 0.5 100% |████████████████████████| 8 of 8")
-	update(10, study.Progress{Trial: 1, TrialRound: 1, ToRound: 3, Round: 1, Rounds: 400, Loss: 2, Best: unknown, Clients: 10, Trials: 27, TrialsLeft: 27})
+	update(10, study.Progress{
+		Trial: 1, TrialRound: 1, ToRound: 3, Round: 1, Rounds: 400, Loss: 2, Best: unknown,
+		Clients: 10, Trials: 27, TrialsLeft: 27,
+	})
 	shows("a head", "  0% |                        | round   1 of 400", "loss 2, 27 trials, trial 1 (1 of 3)")
-	update(12, study.Progress{Trial: 1, TrialRound: 3, ToRound: 3, Round: 2, Rounds: 400, Loss: 0.5, Best: best, Scale: errors, Clients: 10, Trials: 27, TrialsLeft: 27})
-	shows("a head", "  0% |                        | round   2 of 400, ETA 13m16s, 5.0 clients/s", "best ~12.50 % val error (trial 1), loss 0.5, 27 trials, trial 1 (3 of 3)")
-	update(20, study.Progress{Trial: 22, TrialRound: 29, ToRound: 30, Round: 380, Rounds: 400, Loss: 0.25, Best: best, Scale: errors, Clients: 10, Rung: 2, Trials: 27, TrialsLeft: 9})
-	shows("a head", " 95% |██████████████████████  | round 380 of 400, ETA 1m40s, 2.0 clients/s", "best ~12.50 % val error (trial 1), rung 2, 9 of 27 trials active")
+	update(12, study.Progress{
+		Trial: 1, TrialRound: 3, ToRound: 3, Round: 2, Rounds: 400, Loss: 0.5, Best: best,
+		Scale: errors, Clients: 10, Trials: 27, TrialsLeft: 27,
+	})
+	shows("a head", "  0% |                        | round   2 of 400, ETA 13m16s, 5.0 clients/s",
+		"best ~12.50 % val error (trial 1), loss 0.5, 27 trials, trial 1 (3 of 3)")
+	update(20, study.Progress{
+		Trial: 22, TrialRound: 29, ToRound: 30, Round: 380, Rounds: 400, Loss: 0.25, Best: best,
+		Scale: errors, Clients: 10, Rung: 2, Trials: 27, TrialsLeft: 9,
+	})
+	shows("a head", " 95% |██████████████████████  | round 380 of 400, ETA 1m40s, 2.0 clients/s",
+		"best ~12.50 % val error (trial 1), rung 2, 9 of 27 trials active")
 	if _, err := d.Write([]byte("a log line\n")); err != nil {
 		t.Fatal(err)
 	}

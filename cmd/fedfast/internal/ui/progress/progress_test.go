@@ -18,7 +18,14 @@ func TestPlainLines(t *testing.T) {
 	d := New(&out, nil, "a head\n", func() time.Time { return clock })
 	update := func(second, round int, loss, best float64) {
 		clock = time.Unix(int64(second), 0)
-		d.Update(study.Progress{Trial: 3, TrialRound: 2, ToRound: 4, Round: round, Rounds: 10, Loss: loss, Score: best, Best: result.Standing{Trial: 1, Score: best, Rounds: 5, Clients: 12}, Scale: result.Scale{Metric: "error", Target: "personalized", Percent: true}, TestError: new(0.625), Target: "global", Clients: 12, Trials: 5, TrialsLeft: 3})
+		d.Update(study.Progress{
+			Trial: 3, TrialRound: 2, ToRound: 4, Round: round, Rounds: 10, Loss: loss, Score: best,
+			Best: result.Standing{Trial: 1, Score: best, Rounds: 5, Clients: 12}, Scale: result.Scale{
+				Metric: "error",
+				Target: "personalized", Percent: true,
+			}, TestError: new(0.625), Target: "global", Clients: 12, Trials: 5,
+			TrialsLeft: 3,
+		})
 	}
 	update(1, 1, 2, math.NaN())
 	update(6, 3, 1.5, 0.5)
@@ -50,8 +57,14 @@ func TestRoundsAreTimedWithoutThePreparation(t *testing.T) {
 	}{
 		{25, study.Progress{Preparing: true, Round: 1, Rounds: 8, Score: 0.75}},
 		{100, study.Progress{Preparing: true, Round: 4, Rounds: 8, Score: 0.5}},
-		{200, study.Progress{Round: 1, Rounds: 10, ToRound: 10, Loss: 2, Score: math.NaN(), Best: result.Standing{Score: math.NaN()}, Clients: 5}},
-		{206, study.Progress{Round: 3, Rounds: 10, ToRound: 10, Loss: 1, Score: math.NaN(), Best: result.Standing{Score: math.NaN()}, Clients: 5}},
+		{200, study.Progress{
+			Round: 1, Rounds: 10, ToRound: 10, Loss: 2, Score: math.NaN(),
+			Best: result.Standing{Score: math.NaN()}, Clients: 5,
+		}},
+		{206, study.Progress{
+			Round: 3, Rounds: 10, ToRound: 10, Loss: 1, Score: math.NaN(),
+			Best: result.Standing{Score: math.NaN()}, Clients: 5,
+		}},
 	} {
 		clock = time.Unix(int64(u.second), 0)
 		d.Update(u.p)
@@ -127,7 +140,10 @@ func TestOneEstimate(t *testing.T) {
 	none := result.Standing{Score: math.NaN()}
 	for i := 1; i <= 10; i++ {
 		clock = time.Unix(int64(6*i), 0)
-		d.Update(study.Progress{TrialRound: i, ToRound: 10, Round: i, Rounds: 10, Loss: 1, Score: math.NaN(), Best: none, Clients: 5})
+		d.Update(study.Progress{
+			TrialRound: i, ToRound: 10, Round: i, Rounds: 10, Loss: 1, Score: math.NaN(), Best: none,
+			Clients: 5,
+		})
 	}
 	for i := range 3 {
 		clock = time.Unix(int64(61+10*i), 0)
@@ -150,19 +166,27 @@ func TestOneEstimate(t *testing.T) {
 // TestDroppedClients: their number stands beside the loss, in a pipe and on a terminal,
 // and alone where no client is left.
 func TestDroppedClients(t *testing.T) {
-	p := study.Progress{TrialRound: 1, ToRound: 2, Round: 1, Rounds: 2, Score: math.NaN(), Best: result.Standing{Score: math.NaN()}, Clients: 8}
+	p := study.Progress{
+		TrialRound: 1, ToRound: 2, Round: 1, Rounds: 2, Score: math.NaN(),
+		Best: result.Standing{Score: math.NaN()}, Clients: 8,
+	}
 	for _, c := range []struct {
 		loss    float64
 		dropped int
 		want    string
-	}{{0.5, 1, "loss 0.5, 1 client dropped"}, {0.5, 2, "loss 0.5, 2 clients dropped"}, {math.NaN(), 8, "8 clients dropped"}} {
+	}{
+		{0.5, 1, "loss 0.5, 1 client dropped"},
+		{0.5, 2, "loss 0.5, 2 clients dropped"},
+		{math.NaN(), 8, "8 clients dropped"},
+	} {
 		p.Loss, p.Dropped = c.loss, c.dropped
 		if got := describe(p); got != c.want {
 			t.Errorf("in a pipe it says %q, want %q", got, c.want)
 		}
 		d := New(io.Discard, func() int { return 120 }, "", time.Now)
 		d.Update(p)
-		if got := d.state(d.now()).text(120); !strings.Contains(got, "| round 1 of 2, ") || !strings.Contains(got, c.want) || c.loss != c.loss && strings.Contains(got, "loss") {
+		if got := d.state(d.now()).text(120); !strings.Contains(got, "| round 1 of 2, ") || !strings.Contains(got, c.want) ||
+			c.loss != c.loss && strings.Contains(got, "loss") {
 			t.Errorf("a terminal shows %q, want %q in it", got, c.want)
 		}
 		d.Close()
@@ -172,7 +196,10 @@ func TestDroppedClients(t *testing.T) {
 func TestRunSaysNoTrial(t *testing.T) {
 	var out strings.Builder
 	d := New(&out, nil, "", time.Now)
-	d.Update(study.Progress{TrialRound: 2, ToRound: 2, Round: 2, Rounds: 2, Loss: 0.5, Score: math.NaN(), Best: result.Standing{Score: math.NaN()}})
+	d.Update(study.Progress{
+		TrialRound: 2, ToRound: 2, Round: 2, Rounds: 2, Loss: 0.5, Score: math.NaN(),
+		Best: result.Standing{Score: math.NaN()},
+	})
 	d.Close()
 	if want := "round 2 of 2, loss 0.5, now evaluating\nround 2 of 2 in 0s, loss 0.5\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
@@ -189,7 +216,10 @@ func TestSpeedIsOfWhatWasTrained(t *testing.T) {
 		if round > 40 {
 			clients, clock = 20, clock.Add(2*time.Second)
 		}
-		d.Update(study.Progress{TrialRound: round, ToRound: 100, Round: round, Rounds: 100, Loss: 1, Score: math.NaN(), Best: result.Standing{Score: math.NaN()}, Clients: clients})
+		d.Update(study.Progress{
+			TrialRound: round, ToRound: 100, Round: round, Rounds: 100, Loss: 1, Score: math.NaN(),
+			Best: result.Standing{Score: math.NaN()}, Clients: clients,
+		})
 	}
 	d.Close()
 	if want := "round 49 of 100, loss 1, 10 clients/s, ETA 1m42s\nround 50 of 100 in 20s, loss 1\n"; !strings.HasSuffix(out.String(), want) {
@@ -199,7 +229,8 @@ func TestSpeedIsOfWhatWasTrained(t *testing.T) {
 
 func TestDurations(t *testing.T) {
 	for of, want := range map[time.Duration]string{
-		0: "0s", 59499 * time.Millisecond: "59s", time.Minute: "1m00s", 80*time.Minute + 17*time.Second: "1h20m", 50 * time.Hour: "2d02h",
+		0: "0s", 59499 * time.Millisecond: "59s", time.Minute: "1m00s", 80*time.Minute + 17*time.Second: "1h20m",
+		50 * time.Hour: "2d02h",
 	} {
 		if got := duration(of); got != want {
 			t.Errorf("%v is written as %s, want %s", of, got, want)

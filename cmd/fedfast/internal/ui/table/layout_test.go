@@ -12,8 +12,10 @@ import (
 func trials(columns int) string {
 	var b strings.Builder
 	t := sized(&b, columns, []string{"trial", "rounds", "round 1", "round 3", "round 9", "round 27", "outcome", "params"})
-	t.Row("3", "27", "0.9100", "0.6000", "0.1000", "0.0500", "best, kept", "batch=32 epochs=3 lr=0.0316 momentum=0.9 model=日本語の名前 server.momentum=0")
-	t.Row("12", "1", "0.9700", "-", "-", "-", "stopped", "batch=128 epochs=1 lr=1e-04 momentum=0.1 model=小さい server.momentum=0.9")
+	t.Row("3", "27", "0.9100", "0.6000", "0.1000", "0.0500", "best, kept",
+		"batch=32 epochs=3 lr=0.0316 momentum=0.9 model=日本語の名前 server.momentum=0")
+	t.Row("12", "1", "0.9700", "-", "-", "-", "stopped",
+		"batch=128 epochs=1 lr=1e-04 momentum=0.1 model=小さい server.momentum=0.9")
 	if err := t.Flush(); err != nil {
 		panic(err)
 	}

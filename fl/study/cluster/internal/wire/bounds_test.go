@@ -44,20 +44,29 @@ func TestThreatHugeBlob(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	for i, size := range []string{"4611686018427387904", "9223372036854775813", "18446744073709551615", "100000000000", "1048577", "-1", "1e99", "NaN"} {
+	for i, size := range []string{
+		"4611686018427387904", "9223372036854775813", "18446744073709551615", "100000000000",
+		"1048577", "-1", "1e99", "NaN",
+	} {
 		name := fmt.Sprintf("%064x", i)
 		claim(t, l, name, fmt.Sprintf(`{"name": %q, "bucket": %q, "nuid": "x", "size": %s, "chunks": 1}`, name, Bucket, size))
 		var err error
-		if n := takes(func() { _, err = ours.Bytes(t.Context(), name) }); err == nil || n > 4<<20 || strings.Contains(err.Error(), "\n") {
+		if n := takes(func() { _, err = ours.Bytes(t.Context(), name) }); err == nil || n > 4<<20 ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("a blob of %s bytes takes %d bytes: %v", size, n, err)
 		}
 	}
 	name := strings.Repeat("a", DigestSize)
-	claim(t, l, name, fmt.Sprintf(`{"name": %q, "bucket": %q, "nuid": "x", "size": 9, "options": {"link": {"bucket": %q, "name": %q}}}`, name, Bucket, Bucket, name))
+	claim(t, l, name,
+		fmt.Sprintf(`{"name": %q, "bucket": %q, "nuid": "x", "size": 9, "options": {"link": {"bucket": %q, "name": %q}}}`,
+			name, Bucket, Bucket, name))
 	if _, err := ours.Bytes(t.Context(), name); err == nil || !strings.HasSuffix(err.Error(), "is a link") {
 		t.Errorf("a blob that is a link to itself: %v", err)
 	}
-	for _, name := range []string{"", "x", strings.Repeat("a", 1<<20), strings.Repeat("z", DigestSize), "../" + strings.Repeat("a", DigestSize-3)} {
+	for _, name := range []string{
+		"", "x", strings.Repeat("a", 1<<20), strings.Repeat("z", DigestSize),
+		"../" + strings.Repeat("a", DigestSize-3),
+	} {
 		if _, err := ours.Bytes(t.Context(), name); err == nil || len(err.Error()) > 200 {
 			t.Errorf("a blob of the name %.20q: %v", name, err)
 		}
@@ -79,7 +88,8 @@ func TestThreatHostileJoinFile(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadJoin(path); err == nil || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "--join") {
+		if _, err := ReadJoin(path); err == nil || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(),
+			"--join") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -26,7 +26,13 @@ func TestClock(t *testing.T) {
 	for _, tt := range []struct {
 		off  time.Duration
 		good bool
-	}{{-2 * time.Hour, true}, {2 * time.Hour, true}, {-9 * 365 * 24 * time.Hour, true}, {9 * 365 * 24 * time.Hour, true}, {-50 * 365 * 24 * time.Hour, false}} {
+	}{
+		{-2 * time.Hour, true},
+		{2 * time.Hour, true},
+		{-9 * 365 * 24 * time.Hour, true},
+		{9 * 365 * 24 * time.Hour, true},
+		{-50 * 365 * 24 * time.Hour, false},
+	} {
 		_, err := leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: time.Now().Add(tt.off)})
 		if (err == nil) != tt.good {
 			t.Errorf("a clock that is off by %v: %v", tt.off, err)
@@ -35,7 +41,8 @@ func TestClock(t *testing.T) {
 			continue
 		}
 		said := clockError(&tls.CertificateVerificationError{Err: err}).Error()
-		if !strings.Contains(said, "the clock of this machine says "+time.Now().UTC().Format(time.DateOnly)) || !strings.HasSuffix(said, "; set the clock") {
+		if !strings.Contains(said, "the clock of this machine says "+time.Now().UTC().Format(time.DateOnly)) ||
+			!strings.HasSuffix(said, "; set the clock") {
 			t.Errorf("it is told as %q", said)
 		}
 	}

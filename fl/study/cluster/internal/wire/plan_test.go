@@ -45,7 +45,10 @@ func samplePlan(t *testing.T) fl.Plan {
 		odd(reflect.ValueOf(&c).Elem())
 		return c
 	}
-	p := fl.Plan{Server: hyper.DefaultServer(), Clients: []fl.ClientParams{params(), params()}, Probes: []string{"val_error_after", "examples_val"}}
+	p := fl.Plan{
+		Server: hyper.DefaultServer(), Clients: []fl.ClientParams{params(), params()},
+		Probes: []string{"val_error_after", "examples_val"},
+	}
 	odd(reflect.ValueOf(&p.Server).Elem())
 	p.Time = fleet.DefaultTime()
 	p.Time.Mode, p.Time.Buffer, p.Time.Exponent = fleet.Buffered, 7, 1.0/3

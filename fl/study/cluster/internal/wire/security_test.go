@@ -98,7 +98,10 @@ func TestThreatListener(t *testing.T) {
 		conn.Close()
 		t.Error("a connection without the certificate is accepted")
 	}
-	for host, alone := range map[string]bool{"127.0.0.1": true, "::1": true, "localhost": true, "127.8.8.8": true, "0.0.0.0": false, "::": false, "10.0.0.1": false, "node7": false} {
+	for host, alone := range map[string]bool{
+		"127.0.0.1": true, "::1": true, "localhost": true, "127.8.8.8": true,
+		"0.0.0.0": false, "::": false, "10.0.0.1": false, "node7": false,
+	} {
 		if loopback(host) != alone {
 			t.Errorf("%s is taken for loopback: %v", host, !alone)
 		}
@@ -121,14 +124,18 @@ func TestThreatNosyWorker(t *testing.T) {
 	l.Conn.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err })
 	heard := func(*nats.Msg) {}
 	tries := map[string]func(string) error{}
-	for _, subject := range []string{">", "*.*", Inboxes + ">", Inboxes + Token() + ".>", SubjectRequest, SubjectHello, "$O.>", "$JS.>", "_INBOX.>"} {
+	for _, subject := range []string{
+		">", "*.*", Inboxes + ">", Inboxes + Token() + ".>", SubjectRequest, SubjectHello,
+		"$O.>", "$JS.>", "_INBOX.>",
+	} {
 		tries[subject] = func(s string) error {
 			_, err := l.Conn.Subscribe(s, heard)
 			return err
 		}
 	}
 	for _, subject := range []string{
-		Inboxes + Token() + ".x", "$JS.API.STREAM.DELETE.OBJ_" + Bucket, "$JS.API.STREAM.PURGE.OBJ_" + Bucket, "$JS.API.STREAM.CREATE.x", "$JS.API.STREAM.LIST", "other",
+		Inboxes + Token() + ".x", "$JS.API.STREAM.DELETE.OBJ_" + Bucket, "$JS.API.STREAM.PURGE.OBJ_" + Bucket,
+		"$JS.API.STREAM.CREATE.x", "$JS.API.STREAM.LIST", "other",
 	} {
 		tries[subject] = func(s string) error { return l.Conn.Publish(s, []byte("{}")) }
 	}

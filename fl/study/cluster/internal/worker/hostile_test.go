@@ -47,11 +47,13 @@ func TestThreatHostileCoordinator(t *testing.T) {
 		"a snapshot elsewhere":   {good, `"order": "start", "snapshot": "../x"`},
 		"a round without plan":   {good, `"order": "round"`},
 		"a task without plan":    {good, `"order": "share", "task": {"weights": "` + digest + `"}`},
-		"slot 2^62":              {good, `"order": "share", "plan": ` + plan + `, "task": {"weights": "` + digest + `", "hi": 4611686018427387904}`},
-		"a negative slot":        {good, `"order": "share", "plan": ` + plan + `, "task": {"weights": "` + digest + `", "lo": -16}`},
-		"a task of no weights":   {good, `"order": "share", "plan": ` + plan + `, "task": {"weights": "", "hi": 16}`},
-		"a leave in colours":     {good, `"order": "leave", "why": "\u001b[31m\n"`},
-		"round 2^62":             {good, `"order": "round", "rounds": 4611686018427387904, "plan": ` + plan},
+		"slot 2^62": {good, `"order": "share", "plan": ` + plan + `, "task": {"weights": "` + digest +
+			`", "hi": 4611686018427387904}`},
+		"a negative slot": {good, `"order": "share", "plan": ` + plan + `, "task": {"weights": "` + digest +
+			`", "lo": -16}`},
+		"a task of no weights": {good, `"order": "share", "plan": ` + plan + `, "task": {"weights": "", "hi": 16}`},
+		"a leave in colours":   {good, `"order": "leave", "why": "\u001b[31m\n"`},
+		"round 2^62":           {good, `"order": "round", "rounds": 4611686018427387904, "plan": ` + plan},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := openServer(t)
@@ -71,7 +73,8 @@ func TestThreatHostileCoordinator(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := Simulated(Options{Join: b.Path, Version: "test", Patience: time.Second}, "host", Stub{Most: 1 << 20}, study.Facts{})
+			w := Simulated(Options{Join: b.Path, Version: "test", Patience: time.Second}, "host", Stub{Most: 1 << 20},
+				study.Facts{})
 			ended := make(chan error, 1)
 			go func() { ended <- w.Work(t.Context()) }()
 			select {

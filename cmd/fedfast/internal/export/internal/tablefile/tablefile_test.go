@@ -16,8 +16,9 @@ var example = &store.Table{
 
 func TestTextFormats(t *testing.T) {
 	for format, want := range map[string]string{
-		"csv":   "number,state,client.lr,score\n0,COMPLETE,0.1,1\n1,\"a \"\"b\"\", c\",,0.25\n",
-		"jsonl": `{"number":0,"state":"COMPLETE","client.lr":0.1,"score":1}` + "\n" + `{"number":1,"state":"a \"b\", c","client.lr":null,"score":0.25}` + "\n",
+		"csv": "number,state,client.lr,score\n0,COMPLETE,0.1,1\n1,\"a \"\"b\"\", c\",,0.25\n",
+		"jsonl": `{"number":0,"state":"COMPLETE","client.lr":0.1,"score":1}` + "\n" +
+			`{"number":1,"state":"a \"b\", c","client.lr":null,"score":0.25}` + "\n",
 	} {
 		var b bytes.Buffer
 		if err := Write(&b, format, example); err != nil || b.String() != want {
@@ -44,7 +45,8 @@ func TestParquet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rows) != 2 || *rows[1].Number != 1 || *rows[0].State != "COMPLETE" || *rows[0].LR != 0.1 || rows[1].LR != nil || *rows[0].Score != 1 || *rows[1].Score != 0.25 {
+	if len(rows) != 2 || *rows[1].Number != 1 || *rows[0].State != "COMPLETE" || *rows[0].LR != 0.1 || rows[1].LR != nil ||
+		*rows[0].Score != 1 || *rows[1].Score != 0.25 {
 		t.Errorf("%+v", rows)
 	}
 	f, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
