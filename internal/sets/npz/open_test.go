@@ -352,6 +352,25 @@ func TestOpenOwnVectors(t *testing.T) {
 	}
 }
 
+// TestUnscaledVectors: a note names what scales numbers that are far from 1.
+func TestUnscaledVectors(t *testing.T) {
+	for _, tt := range []struct {
+		from      int
+		normalize string
+		noted     bool
+	}{{-101, "", true}, {-60, "", false}, {77, "", false}, {78, "auto", true}, {5000, "global", false}} {
+		path := ownFile(t, npztest.Array{Name: "x", Shape: []int{12, 2}, Values: counted[float32](24, tt.from)},
+			npztest.Array{Name: "y", Shape: []int{12}, Values: counted[uint8](12, 0)})
+		fed := settest.Open(t, data.Config{
+			Name: "npz-vectors", Path: path, Partition: "iid", Clients: 3,
+			Split: "50/25/25", MinSamples: 1, Normalize: tt.normalize,
+		})
+		if strings.Contains(strings.Join(fed.Notes, "\n"), "data.normalize = ") != tt.noted {
+			t.Errorf("%+v: notes %q", tt, fed.Notes)
+		}
+	}
+}
+
 // TestOpenOwnTokens: with a class of each row, and to learn the next id.
 func TestOpenOwnTokens(t *testing.T) {
 	x := npztest.Array{Name: "x", Shape: []int{2, 3}, Values: []int64{5, 1, 0, 7, 600, 2}}

@@ -59,10 +59,12 @@ type ownArrays struct {
 	labels []int32                   // nil without y; 0 where there are targets
 	aim    func(data.View) data.View // adds the targets, nil for classes
 	fed    *data.Federation
+	scaled bool // data.normalize scales vectors
 }
 
 func loadNPZ(cfg data.Config, load func(*ownArrays) (data.View, error)) (*data.Federation, []data.Examples, error) {
-	o := &ownArrays{path: cfg.Path, fed: &data.Federation{H: 1, W: 1}}
+	scaled := cfg.Normalize == data.NormalizeGlobal || cfg.Normalize == data.NormalizeClient
+	o := &ownArrays{path: cfg.Path, fed: &data.Federation{H: 1, W: 1}, scaled: scaled}
 	if err := o.read(); err != nil {
 		return nil, nil, err
 	}
@@ -296,6 +298,9 @@ func (o *ownArrays) rows(n int) (data.View, error) {
 	}
 	if least, most := slices.Min(pieces[0]), slices.Max(pieces[0]); o.fed.H*o.fed.W > 1 || least == most {
 		o.fed.Notes = append(o.fed.Notes, own.Pixels(o.parts[0].x.Name, false, least, most)...)
+	} else if far := max(-least, most); far > 100 && !o.scaled {
+		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("the values of array %s reach %g, where networks expect about -1 to 1: "+
+			"set data.normalize = \"global\"", o.parts[0].x.Name, far))
 	}
 	return o.aimed(data.VectorPiecesView(n, pieces, o.labels)), nil
 }
