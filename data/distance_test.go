@@ -100,14 +100,14 @@ func TestDealtPartsAreAlike(t *testing.T) {
 			"training and validation": d.TrainVal, "training and test": d.TrainTest,
 			"validation and test": d.ValTest,
 		} {
-			slack := 0.01
+			if d.Clients == 0 {
+				continue
+			}
+			slack := 0.01 + 1/float64(d.Clients) // one client may hold out just its rare class, which no deviation tells
 			if name != "training and validation" {
 				if slack += besides; files && cfg.Partition != deal.WayIID {
 					continue
 				}
-			}
-			if d.Clients == 0 {
-				continue
 			}
 			mean, deviation := randomDistance(t, fed, name, cfg.Seed)
 			if d.Mean > mean+6*deviation+slack {

@@ -216,8 +216,8 @@ func (c *Config) encoder(columns []Column, all, own []columnStats) *encoder {
 		case column.Fixed:
 			to.fill, to.mean, to.std = float32(column.Mean), float32(column.Mean), float32(column.Std)
 		case c.Normalize != NormalizeNone:
-			if to.mean = float32(mean); std > 0x1p-23*math.Abs(mean) { // the last bit of a float32
-				to.std = float32(std)
+			if to.mean, to.std = float32(mean), float32(std); std <= 0x1p-23*math.Abs(mean) { // the last bit of a float32
+				to.std = float32(math.Inf(1)) // as good as constant: 0, also where a test sample differs
 			}
 		}
 		if fill, err := strconv.ParseFloat(c.Impute, 32); err == nil {

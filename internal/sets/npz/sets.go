@@ -299,8 +299,8 @@ func (o *ownArrays) rows(n int) (data.View, error) {
 	if least, most := slices.Min(pieces[0]), slices.Max(pieces[0]); o.fed.H*o.fed.W > 1 || least == most {
 		o.fed.Notes = append(o.fed.Notes, own.Pixels(o.parts[0].x.Name, false, least, most)...)
 	} else if far := max(-least, most); far > 100 && !o.scaled {
-		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("the values of array %s reach %g, where networks expect about -1 to 1: "+
-			"set data.normalize = \"global\"", o.parts[0].x.Name, far))
+		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("the values of array %s reach %g, where networks expect "+
+			"about -1 to 1: set data.normalize = \"global\"", o.parts[0].x.Name, far))
 	}
 	return o.aimed(data.VectorPiecesView(n, pieces, o.labels)), nil
 }

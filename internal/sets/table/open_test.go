@@ -205,6 +205,13 @@ func TestOddFiles(t *testing.T) {
 			[]string{"[0 -1.3416408]"},
 		},
 		{
+			"numbers that floats hardly tell apart",
+			map[string]string{"a.csv": "id,age,y,who\n1000000001,20,0,a\n1000000002,30,1,a\n" +
+				"1000000003,40,1,b\n1000000064,50,0,b\n"},
+			nil,
+			[]string{"[0 -1.3416408]"},
+		},
+		{
 			"dates",
 			map[string]string{
 				"a.csv": "day,y,who\n1970-01-02,0,a\n1970-01-03,1,a\n1970-01-04T12:00:00,1,b\n1970-01-05,0,b\n",
