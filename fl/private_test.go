@@ -167,14 +167,14 @@ func TestPrivateRoundsAreTheSame(t *testing.T) {
 }
 
 func testSamePrivateRounds(t *testing.T, p Privacy) {
-	fed := *fltest.OpenGlyphs(t, 48, 30)
+	fed := *fltest.OpenGlyphs(t, 24, 20)
 	model := fltest.SmallCNN(t, &fed)
 	config := func(workers int) Config {
 		c := Config{
-			Model: model, Data: &fed, Method: average(), Cohort: 24, Poisson: true, Seed: 3, Workers: workers, Privacy: &p,
+			Model: model, Data: &fed, Method: average(), Cohort: 12, Poisson: true, Seed: 3, Workers: workers, Privacy: &p,
 		}
 		if p.noises(TreeNoise, BandedNoise) {
-			c.Poisson, c.Shuffle, c.Cohort = false, true, 18
+			c.Poisson, c.Shuffle, c.Cohort = false, true, 9
 		}
 		return c
 	}
