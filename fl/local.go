@@ -107,6 +107,7 @@ type Local struct {
 	exampleFLOPs float64 // of a training step
 	flops        float64 // operations spent
 	traffic      int     // parameters that are sent to the client, and back
+	trace        *Trace  // nil for none
 }
 
 // Model returns the whole network.

@@ -89,8 +89,11 @@ func (l *Local) SGD(r LocalRun) error {
 		}
 		return nil
 	}
-	batches, steps := l.Batches(0, p), p.LocalSteps(l.Train.Len())
-	if memory == nil && r.Each == nil && r.Before == nil {
+	batches, steps, trace := l.Batches(0, p), p.LocalSteps(l.Train.Len()), l.trace
+	if r.Other {
+		trace = nil
+	}
+	if memory == nil && r.Each == nil && r.Before == nil && trace == nil {
 		l.trainer().Begin(w, p.Batch, steps, opts, opt)
 		defer l.trainer().End()
 	}
@@ -107,7 +110,7 @@ func (l *Local) SGD(r LocalRun) error {
 		if opts.Probe != nil {
 			opts.Probe.Reset()
 		}
-		result := l.trainer().Step(w, b, opts, opt)
+		result := trace.step(l, w, batches, b, opts, opt)
 		if opts.Probe != nil {
 			l.phi = min(l.phi, opts.Probe.Cosine())
 			if cos, ok := opts.Probe.PriorCosine(); ok { // before the first step nothing is displaced

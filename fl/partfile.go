@@ -16,7 +16,7 @@ import (
 // The binary forms of a part and of scores, all numbers little-endian; vectors and the
 // checksum at the end are as in a snapshot:
 //
-//	8 bytes   "ffpart", 0, the version: 4
+//	8 bytes   "ffpart", 0, the version: 5
 //	uint64    weight, number, clients taken, the first slot
 //	vector    sum, extra, signs
 //	uint32    number of rows, then the weight and the vector of each
@@ -29,7 +29,7 @@ import (
 // A number is a uint64: the bits of a float64, or an integer. The length of a list comes
 // before its numbers.
 const (
-	partMagic = "ffpart\x00\x04"
+	partMagic = "ffpart\x00\x05"
 	examMagic = "ffexam\x00\x02"
 )
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -153,6 +154,9 @@ func (t *Trial) Round(ctx context.Context, plan Plan) (*RoundResult, error) {
 		return nil, undone(err)
 	}
 	r := &round{Trial: t, plan: plan, probes: probes, slots: result.Slots}
+	if t.trace != nil {
+		t.trace.slot = slices.IndexFunc(r.slots, func(s Slot) bool { return s.Client == t.trace.Client })
+	}
 	own := t.own(result.Slots)
 	t.hold(len(result.Slots))
 	whole, err := r.train(ctx)
@@ -256,6 +260,9 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	if err != nil {
 		return contribution{}, nil, err
 	}
+	if t.trace != nil && t.trace.slot == slot {
+		l.trace = t.trace
+	}
 	if probes.before {
 		tally := e.newTally(e.scoredEvery(), 0, client.Val)
 		r, err := w.evaluate(l.Broadcast, client.Val, aug, tally)
@@ -280,6 +287,9 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 		return contribution{}, nil, err
 	}
 	l.hold()
+	if l.trace != nil {
+		l.trace.Done(delta(l.Weights, slices.Clone(l.Broadcast)), l.Broadcast, l.Weights)
+	}
 	if l.score != nil {
 		tally := e.newTally(e.scoredEvery(), 0, client.Val)
 		r, err := l.measure(client.Val, aug, tally)

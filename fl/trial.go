@@ -39,6 +39,7 @@ type Trial struct {
 	clip     []float32 // the clipping norm; nil without Config.Privacy
 	banded   bandedNoise
 	held     held // updates that the server holds
+	trace    *Trace
 	returned *Own // memory of what clients return one by one; nil before it is needed
 }
 

@@ -79,6 +79,7 @@ var outputs = [][2]string{
 	{"study show SEEDS", "study show ts"},
 	{"study list", "study list ."},
 	{"study export", "study export t"},
+	{"study replay", "study replay public --round 1 --client 0"},
 	{"study pack", "study pack t"},
 	{"study pack", "study pack t --sign key.pem --out s.fedfast"},
 	{"verify", "verify t.fedfast --rounds 1"},

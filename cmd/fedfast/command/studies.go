@@ -40,7 +40,7 @@ func newStudy(a *app) *cobra.Command {
 	show.Flags().BoolVar(&all, "all", false, "show all trials, not only the top ten")
 	a.verboseFlag(show)
 	return group("study", "List, show, compare, pack, resume and export studies",
-		list, show, newCompare(a), newDiff(a), newPack(a), newResume(a), newExport(a))
+		list, show, newCompare(a), newDiff(a), newReplay(a), newPack(a), newResume(a), newExport(a))
 }
 
 // newResume resumes a study or a run by what its directory holds.

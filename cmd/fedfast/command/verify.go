@@ -187,12 +187,8 @@ func (o *verifyOptions) verify(ctx context.Context, a *app, path string) error {
 	if r.File = s.Seal(); len(o.key) > 0 && (r.File == nil || !bytes.Equal(r.File.Key, o.key)) {
 		return fmt.Errorf("%s: not signed by the key of --key", oneline.Path(path))
 	}
-	options := workdir.Options{Launcher: a.launcher(false), Workers: a.workers, Log: a.newLog()}
-	if r.File != nil { // a file from elsewhere starts no program
-		options.Launcher = workdir.InProcess(plugins.Builtin())
-	}
 	opened := false
-	err = workdir.Again(ctx, path, o.sets, options, func(setup study.Setup) (err error) {
+	err = workdir.Again(ctx, path, o.sets, a.again(r.File), func(setup study.Setup) (err error) {
 		opened = true
 		r.Verified, err = study.Verify(ctx, setup, o.number, int(o.rounds))
 		return err
@@ -208,6 +204,15 @@ func (o *verifyOptions) verify(ctx context.Context, a *app, path string) error {
 		return errors.Join(a.printJSON(r), err)
 	}
 	return errors.Join(a.printVerification(&r), err)
+}
+
+// again says how the program trains a study again: a file from elsewhere starts no program.
+func (a *app) again(file *store.Seal) workdir.Options {
+	o := workdir.Options{Launcher: a.launcher(false), Workers: a.workers, Log: a.newLog()}
+	if file != nil {
+		o.Launcher = workdir.InProcess(plugins.Builtin())
+	}
+	return o
 }
 
 // where says what differs.

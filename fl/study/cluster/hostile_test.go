@@ -362,7 +362,7 @@ func TestThreatHostileParts(t *testing.T) {
 	// the binary form of a part, see fl/partfile.go, with 31 numbers a slot
 	part := func(sum, slots int, client uint64) []byte {
 		put := binary.LittleEndian
-		text := append([]byte("ffpart\x00\x04"), make([]byte, 4*8)...)
+		text := append([]byte("ffpart\x00\x05"), make([]byte, 4*8)...)
 		text = append(put.AppendUint64(text, uint64(sum)), make([]byte, 4*sum+2*8)...)
 		text = put.AppendUint32(text, 0) // rows
 		text = put.AppendUint32(text, uint32(slots))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
@@ -114,6 +115,27 @@ func (t *Trial) Verify(ctx context.Context, to int) error {
 		err = cmp.Or(ctx.Err(), t.repeat(ctx, here{t.study, tr}))
 	}
 	return err
+}
+
+// Replay trains the trial again up to a recorded round, counted from 1, and tells trace of that one. Another
+// record than that of the study is a *DifferError.
+func (t *Trial) Replay(ctx context.Context, round int, trace *fl.Trace) error {
+	rec, err := t.past.Round(ctx, round-1)
+	switch {
+	case err != nil:
+		return err
+	case round <= t.base || rec == nil:
+		return fmt.Errorf("trial %d has no round %d, but %d to %d", t.Number, round, t.base+1, t.rounds)
+	case !slices.Contains(rec.Clients, trace.Client):
+		return fmt.Errorf("client %d did not train in round %d of trial %d, but %v",
+			trace.Client, round, t.Number, rec.Clients)
+	}
+	tr, err := t.restore(ctx, round-1)
+	if err != nil {
+		return err
+	}
+	tr.Trace(trace)
+	return t.repeat(ctx, here{t.study, tr})
 }
 
 // repeat runs a recorded round again.
