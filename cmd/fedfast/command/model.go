@@ -56,7 +56,7 @@ func newModelImport(a *app) *cobra.Command {
 	f.StringVar(&o.Input, "input", "", "input `SHAPE`: 3x32x32 (channels, rows, columns), 9x128 (channels, steps), 784, or 80tokens")
 	f.StringVar(&o.Weights, "weights", "", "load the state_dict from this `FILE`, written by torch.save (default: initialize with seed 0)")
 	f.StringVar(&o.Python, "python", "", "Python `INTERPRETER` with PyTorch 1.13 or later (default: $FEDFAST_PYTHON, python3 or /usr/bin/python3)")
-	f.StringVar(&o.output, "output", "", "write NAME.toml and NAME.safetensors (default `NAME`: the script's)")
+	f.StringVar(&o.output, "out", "", "write NAME.toml and NAME.safetensors (default `NAME`: the script's)")
 	return cmd
 }
 
@@ -132,7 +132,7 @@ func (o *modelImportOptions) from(ctx context.Context) (*torchmodel.Imported, er
 func free(paths ...string) error {
 	for _, p := range paths {
 		if _, err := os.Lstat(p); err == nil {
-			return fmt.Errorf("%s already exists; remove it or choose another name with --output", p)
+			return fmt.Errorf("%s already exists; remove it or choose another name with --out", p)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -160,7 +160,7 @@ func newModelExport(a *app) *cobra.Command {
 		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0], args[1:]) }),
 	}
 	o.addFlags(cmd)
-	cmd.Flags().StringVar(&o.output, "output", "", "Python `FILE` to write (default: name of the weights file with .py)")
+	cmd.Flags().StringVar(&o.output, "out", "", "Python `FILE` to write (default: name of the weights file with .py)")
 	return cmd
 }
 

@@ -32,11 +32,11 @@ func newModelGenotype(a *app) *cobra.Command {
 		Use:   "genotype STUDY|MODEL.safetensors",
 		Short: "Derive the network found by a DARTS search",
 		Long: "Derive the discrete network of cells from a trained darts-cifar model: as in DARTS, each node keeps\n" +
-			"its two strongest inputs, each with its strongest operation. --output writes a study file with these\n" +
+			"its two strongest inputs, each with its strongest operation. --out writes a study file with these\n" +
 			"layers and the study's data, which trains from new weights. --random draws a genotype from --seed\n" +
 			"instead, as a baseline.",
 		Example: "  fedfast run --study s --set method=fednas --set model=darts-cifar --set client.alpha_lr=0.003 --set data.name=cifar10 --set data.path=DIR\n" +
-			"  fedfast model genotype s --output derived.toml\n" +
+			"  fedfast model genotype s --out derived.toml\n" +
 			"  fedfast run derived.toml",
 		Args: cobra.MaximumNArgs(1),
 		PreRunE: func(_ *cobra.Command, args []string) error {
@@ -50,7 +50,7 @@ func newModelGenotype(a *app) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.output, "output", "", "write a study `FILE`, such as derived.toml")
+	f.StringVar(&o.output, "out", "", "write a study `FILE`, such as derived.toml")
 	f.BoolVar(&o.random, "random", false, "draw a random genotype from --seed; the data are still the study's, if one is given")
 	return cmd
 }

@@ -42,8 +42,8 @@ func newTable(a *app) *cobra.Command {
 			"and seed.\n\n" +
 			"The table is a Parquet file and, beside it, a JSON file that says how to train any row again. The\n" +
 			"studies that trained it are kept in the directory NAME-studies; the same command resumes them.",
-		Example: "  fedfast table record --preset quickstart --configs 8 --rounds 6 --output t.parquet\n" +
-			"  fedfast table record study.toml --configs 128 --rounds 405 --every 15 --output t.parquet --seeds 3",
+		Example: "  fedfast table record --preset quickstart --configs 8 --rounds 6 --out t.parquet\n" +
+			"  fedfast table record study.toml --configs 128 --rounds 405 --every 15 --out t.parquet --seeds 3",
 		Args: cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()
@@ -57,7 +57,7 @@ func newTable(a *app) *cobra.Command {
 	f.IntVar(&o.every, "every", 0, "rounds between the recorded ones (default: about 30 of them; 1 for rungs at any round)")
 	f.StringVar(&o.target, "target", tuners.TargetGlobal, "`MODELS` whose errors are recorded: global, or personalized, each client's own after local training")
 	f.Var(&o.seeds, "seeds", "train with `N` consecutive seeds (default 1)")
-	f.StringVar(&o.output, "output", "", "`FILE` to write, whose name ends in .parquet")
+	f.StringVar(&o.output, "out", "", "`FILE` to write, whose name ends in .parquet")
 	o.site.addFlags(record, "NAME-studies")
 	info := &cobra.Command{
 		Use:   "info FILE",
@@ -109,10 +109,10 @@ func (o *tableOptions) validate() error {
 		return err
 	}
 	if o.output == "" {
-		return errors.New("--output: name the file to write, such as t.parquet")
+		return errors.New("--out: name the file to write, such as t.parquet")
 	}
 	if err := recorded.CheckPath(o.output); err != nil {
-		return fmt.Errorf("--output %w", err)
+		return fmt.Errorf("--out %w", err)
 	}
 	if o.target != tuners.TargetGlobal && o.target != tuners.TargetPersonalized {
 		return fmt.Errorf("--target %q: must be %s or %s", o.target, tuners.TargetGlobal, tuners.TargetPersonalized)
@@ -121,7 +121,7 @@ func (o *tableOptions) validate() error {
 	if o.configs < 1 || o.rounds < 0 || o.every < 0 || max(o.configs, o.rounds, o.every) > most {
 		return fmt.Errorf("--configs, --rounds and --every: must be positive integers, at most %d", most)
 	}
-	return writable([]output{{"--output", o.output}, {"--output", recorded.HeadPath(o.output)}})
+	return writable([]output{{"--out", o.output}, {"--out", recorded.HeadPath(o.output)}})
 }
 
 // run trains what is not trained yet and writes the table.

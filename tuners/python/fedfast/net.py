@@ -54,7 +54,7 @@ class Model(Mapping[str, "np.ndarray[Any, Any]"]):
         """Return the model as a PyTorch module with its weights, in eval mode. The study's data must be where they were."""
         with tempfile.TemporaryDirectory() as directory:
             file = os.path.join(directory, "model.py")
-            program.call(["model", "export", str(self._study), "--output", file], progress=False)
+            program.call(["model", "export", str(self._study), "--out", file], progress=False)
             spec = importlib.util.spec_from_file_location("fedfast_model", file)
             assert spec is not None and spec.loader is not None
             module = importlib.util.module_from_spec(spec)
@@ -92,7 +92,7 @@ def import_module(module: "torch.nn.Module", form: str, directory: Path) -> Path
         file, script = os.path.join(temporary, "net.pt"), os.path.join(temporary, "net.py")
         torch.save(module, file)
         Path(script).write_text(SCRIPT.format(path=[os.path.abspath(p) for p in sys.path], file=file), encoding="utf-8")
-        args = ["--class", "net", "--input", form, "--python", sys.executable, "--output", str(output)]
+        args = ["--class", "net", "--input", form, "--python", sys.executable, "--out", str(output)]
         program.call(["model", "import", script, *args], progress=False)
     return study
 

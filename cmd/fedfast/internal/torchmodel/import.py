@@ -21,6 +21,7 @@ import json
 import operator
 import re
 import sys
+import traceback
 from pathlib import Path
 
 import torch
@@ -99,6 +100,8 @@ class Tracer(fx.Tracer):
 
     def create_proxy(self, kind, target, args, kwargs, *rest, **more):
         proxy = super().create_proxy(kind, target, args, kwargs, *rest, **more)
+        files = ((f.f_code.co_filename, line) for f, line in traceback.walk_stack(sys._getframe()))
+        proxy.node.meta["line"] = next((line for file, line in files if file != __file__ and "/torch/" not in file), 0)
         if kind == "output":
             return proxy
         self.computing = True
@@ -294,12 +297,9 @@ class Importer:
         return self.function(name.rstrip("_") if not name.startswith("_") else name, args, kwargs, out)
 
     def at(self, node):
-        """Says in which module a function is called, where torch.fx knows."""
-        stack = node.meta.get("nn_module_stack")
-        if stack:
-            where = list(stack)[-1]
-            if where:
-                self.seeing += f' in module "{where}"'
+        """Says where a function is called: the module, where torch.fx knows, and the line."""
+        where = list(node.meta.get("nn_module_stack") or [""])[-1]
+        self.seeing += (f' in module "{where}"' if where else "") + f" (line {node.meta['line']})"
 
     def constant(self, node, args, kwargs, out):
         origins = [v.origin for v in leaves((args, kwargs)) if isinstance(v, Const) and v.origin]
@@ -627,7 +627,7 @@ class Importer:
             return Packed(x)
         if name == "pad_packed_sequence" and isinstance(x, Packed):
             return [Padded(), Real(counted=True)]
-        if name in ("contiguous", "clone", "float", "to", "detach"):
+        if name in ("contiguous", "clone", "float", "to", "detach") or name in ("expand", "expand_as") and isinstance(x, Feature) and x.dims == "NCHW":
             return x
         if isinstance(x, LastStates) and len(x.every) == 1 and tuple(out.shape) == (x.every[0].sizes["N"], x.every[0].sizes["C"]):
             return self.steps(x.every[0], "last", out, x.packed)
@@ -1177,7 +1177,7 @@ def main(script, name, form, weights, folder):
         except Exception as e:
             if form.isdigit() and any(isinstance(m, nn.Embedding) for m in model.modules()):
                 raise Unknown(f"{type(model).__name__} reads tokens, by nn.Embedding: say --input {form}tokens")
-            raise Unknown(f"{type(model).__name__} does not take an input of shape {form}: {one_line(e)}")
+            raise Unknown(f"{type(model).__name__} does not take an input of shape {form} (channels first, as 3x32x32): {one_line(e)}")
     if not isinstance(y, torch.Tensor):
         raise Unknown(f"{type(model).__name__} returns a {type(y).__name__}; a network returns one tensor, an output for each class: import a module whose forward returns that part alone")
     if not torch.equal(y, again):

@@ -93,11 +93,11 @@ var refusals = []struct{ input, body, forward, want string }{
 	},
 	{
 		"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) @ torch.ones(4, 4)",
-		`function matmul is not supported as a layer; for attention use nn.MultiheadAttention`,
+		`function matmul (line 12) is not supported as a layer; for attention use nn.MultiheadAttention`,
 	},
 	{
 		"9", "self.fc = nn.Linear(8, 4)", "self.fc(x)",
-		`Net does not take an input of shape 9: mat1 and mat2 shapes cannot be multiplied`,
+		`Net does not take an input of shape 9 (channels first, as 3x32x32): mat1 and mat2 shapes cannot be multiplied`,
 	},
 	{
 		"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) if x.sum() > 0 else x",
@@ -120,7 +120,7 @@ var refusals = []struct{ input, body, forward, want string }{
 	{
 		"12tokens", "self.e, self.l, self.f = nn.Embedding(9, 4), nn.LSTM(4, 5), nn.Linear(5, 3)",
 		"self.f(nn.utils.rnn.pad_packed_sequence(self.l(nn.utils.rnn.pack_padded_sequence(self.e(x), (x > 0).sum(1), True))[0], True)[0].mean(1))",
-		`function mean reads what pad_packed_sequence gives, which has zeros after each end; of a packed sequence there is the last state, h[-1]`,
+		`function mean (line 12) reads what pad_packed_sequence gives, which has zeros after each end`,
 	},
 	{
 		"9", "self.fc = nn.Linear(9, 4)", "F.dropout(self.fc(x), 0.5)",
@@ -137,7 +137,7 @@ var refusals = []struct{ input, body, forward, want string }{
 	},
 	{
 		"9", "self.fc = nn.Linear(9, 4)", "F.softmax(self.fc(x), 1)",
-		`function softmax is not supported as a layer; return the logits`,
+		`function softmax (line 12) is not supported as a layer; return the logits`,
 	},
 	{
 		"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) + 3",
@@ -145,7 +145,7 @@ var refusals = []struct{ input, body, forward, want string }{
 	},
 	{
 		"9", "self.fc = nn.Linear(9, 4)", "F.relu6(self.fc(x) + 3) / 5",
-		`function truediv is not supported as a layer; of x + 3 there are relu6(x + 3) / 6 and x * relu6(x + 3) / 6`,
+		`function truediv (line 12) is not supported as a layer; of x + 3 there are relu6(x + 3) / 6`,
 	},
 	{
 		"9", "self.fc = nn.Linear(9, 4)", "-3 * self.fc(x)",
@@ -171,10 +171,10 @@ var refusals = []struct{ input, body, forward, want string }{
 	},
 	{
 		"12tokens", lstm, "self.f(self.l(self.e(x))[1][1][-1])",
-		`function getitem reads the cell state of an LSTM, which no layer gives; read the hidden state, h of (h, c), or the outputs`,
+		`function getitem (line 12) reads the cell state of an LSTM, which no layer gives; read the hidden state`,
 	},
 	{"12tokens", lstm, "self.f((lambda h, c: h[-1] + c[-1])(*self.l(self.e(x))[1]))", `reads the cell state of an LSTM`},
-	{"12tokens", lstm, "self.f(self.l(self.e(x))[1][1].squeeze(0))", `function squeeze reads the cell state of an LSTM`},
+	{"12tokens", lstm, "self.f(self.l(self.e(x))[1][1].squeeze(0))", `function squeeze (line 12) reads the cell state of an LSTM`},
 	{
 		"12tokens", lstm, "self.f(torch.cat([s[-1] for s in self.l(self.e(x))[1]], 1)[:, :5])",
 		`reads the cell state of an LSTM`,
@@ -190,7 +190,7 @@ var refusals = []struct{ input, body, forward, want string }{
 	},
 	{
 		"3x8x8", "self.fc = nn.Linear(12, 4)", "self.fc(F.avg_pool2d(x, 4, 4, 0, False, True, 3).flatten(1))",
-		`function avg_pool2d has divisor_override`,
+		`function avg_pool2d (line 12) has divisor_override`,
 	},
 	{
 		"3x8x8", "self.pool, self.fc = nn.MaxPool2d(4, return_indices=True), nn.Linear(12, 4)",

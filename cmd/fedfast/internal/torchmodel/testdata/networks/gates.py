@@ -26,7 +26,7 @@ class Gates(nn.Module):
     def forward(self, x):
         x = self.act(8 * self.bn(self.stem(x)))
         gate = torch.sigmoid(self.expand(F.silu(self.reduce(F.adaptive_avg_pool2d(x, 1)))))
-        x = self.drop(gate * x)
+        x = self.drop(gate.expand_as(x) * x)
         x = self.leak(self.left(x)) * torch.tanh(self.right(x))
         return self.fc(stochastic_depth(x, 0.0, "row", self.training).mean((2, 3)))
 
