@@ -152,6 +152,9 @@ func (b *baseline) Run(ctx context.Context, s play.Segment, begins func(rounds i
 		r.Score = record.Real(val.Metric(d.objective.Metric))
 	}
 	r.TestError, r.StdErr = test.Error, test.StdErr
+	if tuners.OfAnswers(d.objective.Metric) {
+		r.TestScore = test.Measures.Get(d.objective.Metric)
+	}
 	t.Free()
 	if err := errors.Join(b.record.Append(store.KindConfiguration, tuners.StudySession, t.Rounds(), r), b.record.Flush()); err != nil {
 		return tuners.TrialReport{}, err

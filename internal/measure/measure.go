@@ -205,6 +205,14 @@ func Get(name string, clients []Answers) float64 {
 	return math.NaN()
 }
 
+// Get is a measure, nil where it is undefined and of nil.
+func (m *Measures) Get(name string) *float64 {
+	if m == nil {
+		return nil
+	}
+	return m.Values[name].Value
+}
+
 // Names are the measures that there are of the task, in the order in which they are shown: of nil none. Short
 // leaves those that tell the most.
 func (m *Measures) Names(short bool) (all []string) {
@@ -414,5 +422,9 @@ func (s *sheet) trivial(clients []Answers) map[string]float64 {
 		auc.add(0.5, 1)
 		ap.add(shares[k], 1)
 	}
-	return t.values(auc.mean(), auc.mean(), ap.mean())
+	v := t.values(auc.mean(), auc.mean(), ap.mean())
+	if !s.tags {
+		v["ece"], v["mcc"] = 0, 0 // but for rounding
+	}
+	return v
 }

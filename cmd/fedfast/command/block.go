@@ -55,8 +55,15 @@ func (b *block) errors(target string, e *result.Errors) {
 			b.Row("  "+e.Masked[i].Mask, errorText(e.Measure, p.Of(&e.Masked[i].Rates)))
 		}
 	}
-	if text := view.MeasureText(e, target); text != "" {
+	if text := view.MeasureText(target, e); text != "" {
 		b.Row("measures", text)
+	}
+}
+
+// federation adds whether federation pays, if that was measured.
+func (b *block) federation(studies ...*view.Overview) {
+	for i, text := range view.Seeds(studies).Federation() {
+		b.Row([]string{"verdict", ""}[min(i, 1)], plain(text))
 	}
 }
 
@@ -127,12 +134,11 @@ func joined(scale result.Scale, texts []string) string {
 }
 
 // baseline adds what the configured values and random search reach beside the study.
-func (b *block) baseline(r *result.Result) {
-	if text := view.OverDefault(r, r.Measure); text != "" {
-		b.Row("default", plain(text))
-	}
-	if r.Baseline != nil {
-		b.Row("random search", plain(view.Versus(r.Baseline, r.Measure)))
+func (b *block) baseline(o *view.Overview) {
+	for _, row := range [][2]string{{"default", o.OverDefault()}, {"random search", o.Versus()}} {
+		if row[1] != "" {
+			b.Row(row[0], plain(row[1]))
+		}
 	}
 }
 

@@ -42,9 +42,9 @@ func printErrors(w io.Writer, models ...view.Model) error {
 	return errors.Join(printBelow(w, t), printBelow(w, view.MeasureTable(&models[0].Errors)))
 }
 
-// printWithout prints a comparison with models without federation above the block of a study, if there is one.
-func (a *app) printWithout(o *view.Overview) error {
-	t := o.WithoutTable()
+// printWithout prints a comparison with models without federation above the block of studies, if there is one.
+func (a *app) printWithout(studies ...*view.Overview) error {
+	t := view.Seeds(studies).WithoutTable()
 	if t == nil {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (a *app) printWithout(o *view.Overview) error {
 			row[i] = plain(row[i])
 		}
 	}
-	err := printTable(a.out, t.Title, t.Head, t.Rows)
+	err := printTable(a.out, plain(t.Title), t.Head, t.Rows)
 	fmt.Fprintln(a.out)
 	return err
 }

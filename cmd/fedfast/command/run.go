@@ -147,6 +147,7 @@ func (a *app) printRunBlock(c *config.Config, r *result.RunResult, dir string) e
 	}
 	b := newBlock(a.out, fmt.Sprintf("%s: completed in %s", c.Name, took(r.Seconds)), oneline.Count(r.Rounds, "round"), "in "+dir)
 	b.errors(c.Judged(config.ModeRun), &r.Errors)
+	b.federation(o)
 	b.curve(ofRun(c, r))
 	b.privacy(r.Privacy)
 	if r.Traffic != nil && !r.Traffic.Plainly() {

@@ -35,8 +35,10 @@ type seedsShown struct {
 	// Summary sums up the finished studies: "rounds", "seconds" and "best_score", the best and the
 	// median test error of random search under each study's target, and the errors of the models
 	// "returned" and "last_survivor" under the names that result.json has for them, those without the
-	// labels of a mask after the mask's.
+	// labels of a mask after the mask's; the measures of the returned ones by names such as global_test_roc_auc.
 	Summary map[string]any `json:"summary"`
+	// Without compares the returned models with eval.baselines, by means over the seeds.
+	Without []result.Comparand `json:"without_federation,omitempty"`
 	// Answer and Warnings are what `study show` and pages say of all seeds.
 	Answer   []string    `json:"answer"`
 	Warnings []string    `json:"warnings"`
@@ -95,8 +97,12 @@ func (a *app) showSeeds(ctx context.Context, dir string, each bool) error {
 	ends, warnings := finished.Notes()
 	if a.json {
 		shown.Summary, shown.Answer, shown.Warnings = summaryOf(lines), []string{}, append([]string{}, warnings...)
+		shown.Without = finished.Without()
 		if means := finished.Means(view.Targets...); means != "" {
 			shown.Answer = append(shown.Answer, view.Sentence(means))
+		}
+		for _, text := range finished.Federation() {
+			shown.Answer = append(shown.Answer, view.Sentence(text))
 		}
 		shown.Answer = append(shown.Answer, finished.Ended()...)
 		return a.printJSON(shown)
@@ -113,6 +119,9 @@ func (a *app) showSeeds(ctx context.Context, dir string, each bool) error {
 		if err := a.printSeedLines(&shown, lines); err != nil {
 			return err
 		}
+	}
+	if err := a.printWithout(finished...); err != nil {
+		return err
 	}
 	return a.printSeedsBlock(c, &shown, lines, ends, warnings, each)
 }
@@ -200,7 +209,15 @@ func sumUp(studies []seedEntry) []*seedLine {
 		}
 	}
 	for _, e := range studies {
-		errors(ofReturned, e.Returned)
+		if errors(ofReturned, e.Returned); e.Returned == nil || e.about.Errors().Evaluation == nil {
+			continue
+		}
+		for _, p := range view.Parts {
+			m := p.Over(e.about.Errors().Evaluation).Measures
+			for _, name := range m.Names(false) {
+				add(ofReturned, strings.TrimSuffix(p.Key(), "error")+name, m.Values[name].Value)
+			}
+		}
 	}
 	for _, e := range studies {
 		errors(ofSurvivor, e.LastSurvivor)
@@ -209,7 +226,11 @@ func sumUp(studies []seedEntry) []*seedLine {
 		if e.Returned == nil {
 			continue
 		}
-		rounds := float64(e.Rounds)
+		rounds, of := float64(e.Rounds), e.about.Told().Of
+		own, best, median := e.about.TestScores()
+		add(ofStudy, "default_test_"+of, own)
+		add(ofStudy, "random_search_best_test_"+of, best)
+		add(ofStudy, "random_search_median_test_"+of, median)
 		add(ofStudy, "best_score", e.BestScore)
 		add(ofStudy, "default_test_error", e.Default)
 		add(ofStudy, "default_gain", e.Gain)
@@ -291,15 +312,25 @@ func (a *app) printSeedsBlock(c *config.Config, s *seedsShown, lines []*seedLine
 	for _, target := range append(targets, "unseen", "unseen adapted") {
 		b.seeds(target+" test "+name, lineOf(lines, ofReturned, strings.ReplaceAll(target, " ", "_")+"_test_error"), s)
 	}
+	if text := view.MeasureText(targets[0], s.overviews().Errors()...); text != "" {
+		b.Row("measures", plain(text))
+	}
+	b.federation(s.overviews()...)
 	b.seeds("validation "+s.scale().Metric, lineOf(lines, ofStudy, "best_score"), s)
-	b.seeds("default", lineOf(lines, ofStudy, "default_test_error"), s)
+	told, which := "error", ""
+	for _, o := range s.overviews() {
+		if t := o.Told(); t.Of != "" {
+			told, which = t.Of, ", "+t.Metric
+		}
+	}
+	b.seeds("default"+which, lineOf(lines, ofStudy, "default_test_"+told), s)
 	if l := lineOf(lines, ofStudy, "default_gain"); l != nil && len(l.values) > 1 {
 		x := l.sample()
 		_, share := result.MeasureName(s.measure())
 		b.Row("tuned, beside it", plain(view.Difference(-x.Mean, &x.Half, share)), "paired by seed")
 	}
-	b.seeds("random search, best", lineOf(lines, ofStudy, "random_search_best_test_error"), s)
-	b.seeds("random search, median", lineOf(lines, ofStudy, "random_search_median_test_error"), s)
+	b.seeds("random search, best"+which, lineOf(lines, ofStudy, "random_search_best_test_"+told), s)
+	b.seeds("random search, median"+which, lineOf(lines, ofStudy, "random_search_median_test_"+told), s)
 	b.curve(learned{Ending: view.Ending{Curve: s.meanCurve(), Measure: s.measure()}, target: c.Measures(s.Command)})
 	for _, e := range slices.Concat(s.overviews().Winners(), ends) {
 		b.Row(e[0], e[1])
@@ -385,10 +416,7 @@ func (l *seedLine) format(measure string, scale result.Scale) (text func(float64
 	if l.key == "best_score" {
 		share = scale.Percent
 	}
-	switch {
-	case l.key != "best_score" && !strings.HasSuffix(l.key, "_error"):
-		return func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }, ""
-	case share:
+	if share && (l.key == "best_score" || strings.HasSuffix(l.key, "_error") || strings.HasSuffix(l.key, "_gain")) {
 		return func(v float64) string { return strconv.FormatFloat(100*v, 'f', 2, 64) }, " %"
 	}
 	return result.Number, ""

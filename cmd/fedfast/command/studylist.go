@@ -119,7 +119,11 @@ func (a *app) printStudies(root string, entries []dashboard.Entry) error {
 		}
 		row := []string{filepath.Join(root, filepath.FromSlash(e.Dir)), state, trials, oneline.Digits(e.Rounds)}
 		for _, target := range view.Targets {
-			row = append(row, cmp.Or(strings.ReplaceAll(plain(e.Tests[target].Text), " +- ", "+-"), "-"))
+			text := strings.ReplaceAll(plain(e.Tests[target].Text), " +- ", "+-")
+			if text != "" && e.Told != e.Measure {
+				text += " " + e.Told
+			}
+			row = append(row, cmp.Or(text, "-"))
 		}
 		rows = append(rows, append(row, age(e.Started)))
 		colors = append(colors, color)

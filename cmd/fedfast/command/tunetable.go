@@ -39,9 +39,6 @@ func (a *app) printTrialsOf(c *config.Config, r *result.Result, dir string) erro
 
 // printTuneDetails prints what the block at the end of a study leaves out.
 func (a *app) printTuneDetails(c *config.Config, r *result.Result) error {
-	if err := printBelow(a.out, view.Ended(c, r).BaselineTable()); err != nil {
-		return err
-	}
 	if err := a.printChoice(c, r); err != nil {
 		return err
 	}
@@ -74,7 +71,9 @@ func (a *app) printTuneBlock(c *config.Config, r *result.Result, dir string, nex
 func (a *app) tuneBlock(c *config.Config, r *result.Result, state, where string) *block {
 	b := newBlock(a.out, c.Name+": "+state, oneline.Count(len(r.Trials), "trial"), spent(c, r), where)
 	b.errors(c.Aim().Target, &r.Errors)
-	b.baseline(r)
+	o := view.Ended(c, r)
+	b.federation(o)
+	b.baseline(o)
 	b.Row("winner", r.Why(c))
 	for i, text := range r.Best.Hyperparameters(r.Trials) {
 		if text != "" {

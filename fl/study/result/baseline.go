@@ -27,6 +27,9 @@ type BaselineResult struct {
 	// BestTest is its test error, MedianTest the median of those of all.
 	BestTest   float64 `json:"best_test_error"`
 	MedianTest float64 `json:"median_test_error"`
+	// BestScore and MedianScore are the same of the objective where it is taken of probabilities, on test samples.
+	BestScore   *float64 `json:"best_test_score,omitempty"`
+	MedianScore *float64 `json:"median_test_score,omitempty"`
 	// MedianInterval holds the median of such configurations with a probability of
 	// 90 % or more, by order statistics; nil of fewer than five, of which none does.
 	MedianInterval *[2]float64 `json:"median_interval,omitempty"`
@@ -53,6 +56,8 @@ type BaselineTrial struct {
 	// it has none.
 	TestError float64  `json:"test_error"`
 	StdErr    *float64 `json:"std_error,omitempty"`
+	// TestScore is the objective on test samples where it is taken of probabilities and defined, else nil.
+	TestScore *float64 `json:"test_score,omitempty"`
 	// Seconds is how long the baseline had taken when it was done.
 	Seconds float64 `json:"seconds"`
 }
@@ -92,16 +97,21 @@ func (c *Comparison) Result(r *Result) *BaselineResult {
 	if c.Maximize {
 		aim.Direction = tuners.Maximize
 	}
-	var errs []float64
+	var errs, scores []float64
 	for i, t := range b.Trials {
 		if aim.Better(float64(t.Score), float64(b.Trials[b.Best].Score)) {
 			b.Best = i
 		}
 		errs = append(errs, t.TestError)
-		b.Seconds = max(b.Seconds, t.Seconds)
+		if b.Seconds = max(b.Seconds, t.Seconds); t.TestScore != nil {
+			scores = append(scores, *t.TestScore)
+		}
 	}
 	best := b.Trials[b.Best]
-	b.BestTest = best.TestError
+	if b.BestTest, b.BestScore = best.TestError, best.TestScore; len(scores) > 0 {
+		score, _ := median(scores)
+		b.MedianScore = &score
+	}
 	b.MedianTest, b.MedianInterval = median(errs)
 	own := summaryOf(&r.Errors, c.Target)
 	if own.Clients > 0 {

@@ -62,5 +62,5 @@ func gainHalf(was, now []fl.ClientError, target string, gain float64) *float64 {
 			differences[i] = was[i].Personalized - now[i].Personalized
 		}
 	}
-	return pairedHalf(was, differences, gain)
+	return pairedHalf(differences, func(i int) float64 { return float64(was[i].Samples) }, gain)
 }

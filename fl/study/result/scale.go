@@ -15,6 +15,8 @@ import (
 type Scale struct {
 	// Metric is what is measured, such as "error"; Target is the target of the objective.
 	Metric, Target string
+	// Of is the metric's name where scores are taken of probabilities, such as "roc_auc".
+	Of string
 	// Percent is set if scores are shares.
 	Percent bool
 	// Maximize is set if higher scores are better.
@@ -43,7 +45,7 @@ func ScaleOf(c *config.Config, measure string) Scale {
 	case tuners.MetricSecondsToGoal:
 		s.Metric, s.Within = "time to goal", float64(c.Budget.TrialSeconds)
 	default:
-		s.Metric = scores.Title(aim.Metric)
+		s.Of, s.Metric = aim.Metric, scores.Title(aim.Metric)
 	}
 	return s
 }

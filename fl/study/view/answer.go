@@ -25,6 +25,54 @@ func (o *Overview) Errors() *result.Errors {
 // ErrorText writes an error of a model.
 func (o *Overview) ErrorText(x float64) string { return result.ErrorText(o.Measure(), x) }
 
+// Told says by which numbers models are told: by an objective that is taken of probabilities, such as the ROC AUC,
+// where it was measured, else by errors.
+func (o *Overview) Told() result.Scale {
+	e := o.Errors()
+	if s := o.Scale(); s.Of != "" && (e == nil || e.Evaluation != nil && e.Evaluation.GlobalTest.Measures != nil) {
+		s.Target = ""
+		return s
+	}
+	what, share := result.MeasureName(o.Measure())
+	return result.Scale{Metric: what, Percent: share}
+}
+
+// ToldOf is the number of a part of the returned model by which it is told, NaN for none.
+func (o *Overview) ToldOf(p Part) float64 {
+	if e := o.Errors(); e != nil {
+		return told(e, p, o.Told())
+	}
+	return math.NaN()
+}
+
+// TestScores are what the configured values, and the best and the median of random search, have of the objective on
+// test samples where models are told by that; nil where it was not measured.
+func (o *Overview) TestScores() (own, best, median *float64) {
+	s := o.Told()
+	if o.Tune == nil || s.Of == "" {
+		return nil, nil, nil
+	}
+	if r := o.Tune.Reference; r != nil && r.Model != nil {
+		own = new(told(&r.Model.Errors, Tests(r.Target)[0], s))
+	}
+	if b := o.Tune.Baseline; b != nil {
+		best, median = b.BestScore, b.MedianScore
+	}
+	return own, best, median
+}
+
+// told is the number of a part of a model on a scale of Told, NaN for none.
+func told(e *result.Errors, p Part, s result.Scale) float64 {
+	x := p.Of(&e.Rates)
+	if s.Of != "" && e.Evaluation != nil {
+		x = p.Over(e.Evaluation).Measures.Get(s.Of)
+	}
+	if x == nil {
+		return math.NaN()
+	}
+	return *x
+}
+
 // Judged returns the target by which the study is told and ranked.
 func (o *Overview) Judged() string { return o.Config.Judged(o.Mode) }
 
@@ -67,11 +115,11 @@ func (o *Overview) Answer() []string {
 		}
 		said = append(said, Sentence(text))
 	}
-	if text := MeasureText(e, o.Judged()); text != "" {
+	if text := MeasureText(o.Judged(), e); text != "" {
 		said = append(said, "Measures: "+text+".")
 	}
-	if text := WithoutText(o.Without(), e.Measure); text != "" {
-		said = append(said, "Without federation: "+text+".")
+	for _, text := range (Seeds{o}).Federation() {
+		said = append(said, Sentence(text))
 	}
 	if r := o.Tune; r != nil {
 		said = append(said, fmt.Sprintf("Winner of %s: %s.", oneline.Count(len(o.Suggested()), "trial"), r.Why(o.Config)))
@@ -81,11 +129,11 @@ func (o *Overview) Answer() []string {
 				said = append(said, what+settings[i]+".")
 			}
 		}
-		if text := OverDefault(r, o.Measure()); text != "" {
+		if text := o.OverDefault(); text != "" {
 			said = append(said, "Default: "+text+".")
 		}
-		if r.Baseline != nil {
-			said = append(said, "Random search, "+Versus(r.Baseline, o.Measure())+".")
+		if text := o.Versus(); text != "" {
+			said = append(said, "Random search, "+text+".")
 		}
 	}
 	said = append(said, Seeds{o}.Ended()...)
@@ -111,10 +159,22 @@ func (o *Overview) Privacy() *config.Account {
 	return nil
 }
 
-// Versus compares the returned model with random search. measure is the measure of the errors.
-func Versus(b *result.BaselineResult, measure string) string {
-	what, share := result.MeasureName(measure)
-	text := fmt.Sprintf("%s test %s: best of %d is %s, median %s", b.Target, what, len(b.Trials), result.ErrorText(measure, b.BestTest), result.ErrorText(measure, b.MedianTest))
+// Versus compares the returned model with random search; empty for no comparison.
+func (o *Overview) Versus() string {
+	if o.Tune == nil || o.Tune.Baseline == nil {
+		return ""
+	}
+	b, scale := o.Tune.Baseline, o.Told()
+	what, share := result.MeasureName(o.Measure())
+	text := ""
+	if _, best, median := o.TestScores(); best != nil {
+		text = fmt.Sprintf("%s test %s: best of %d is %s, median %s, tuned %s; ", b.Target, scale.Metric, len(b.Trials),
+			scale.Text(*best), scale.TextOf(median), scale.Text(TestOf(b.Target)(o)))
+	}
+	text += fmt.Sprintf("%s test %s: best of %d is %s, median %s", b.Target, what, len(b.Trials), o.ErrorText(b.BestTest), o.ErrorText(b.MedianTest))
+	if m := b.MedianInterval; m != nil {
+		text += fmt.Sprintf(" (%s to %s)", strings.TrimSuffix(o.ErrorText(m[0]), " %"), o.ErrorText(m[1]))
+	}
 	if b.Gain != nil {
 		text += tuned(*b.Gain, b.GainHalf, share)
 	}
@@ -123,18 +183,24 @@ func Versus(b *result.BaselineResult, measure string) string {
 
 // OverDefault compares the returned model with the configured values; it is empty where nothing is
 // known of them.
-func OverDefault(all *result.Result, measure string) string {
-	r := all.Reference
-	returned := r != nil && r.Number == all.Best.Number
+func (o *Overview) OverDefault() string {
+	if o.Tune == nil {
+		return ""
+	}
+	r := o.Tune.Reference
+	returned := r != nil && r.Number == o.Tune.Best.Number
 	switch {
 	case r != nil && r.Trial != nil && r.Trial.Failed != "":
 		return "the configured values: training failed in " + r.Trial.Failed
 	case r == nil || r.Gain == nil:
 		return ""
 	}
-	_, share := result.MeasureName(measure)
-	text := fmt.Sprintf("%s with the configured values (%s, %s)",
-		result.ErrorText(measure, *r.Test), r.Target, oneline.Count(r.Model.Round, "round"))
+	_, share := result.MeasureName(o.Measure())
+	text := fmt.Sprintf("%s with the configured values (%s, %s)", o.ErrorText(*r.Test), r.Target, oneline.Count(r.Model.Round, "round"))
+	if own, _, _ := o.TestScores(); own != nil {
+		s := o.Told()
+		text = fmt.Sprintf("%s %s, tuned %s; error %s", s.Metric, s.Text(*own), s.Text(TestOf(r.Target)(o)), text)
+	}
 	if returned {
 		return text + ": no trial was better, so they are returned"
 	}

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
-	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -74,37 +72,6 @@ func (o *Overview) FinalistTable() *Table {
 	}
 	if len(t.Rows) == 0 {
 		return nil
-	}
-	return t
-}
-
-// BaselineTable compares the returned model with random search, nil without that.
-func (o *Overview) BaselineTable() *Table {
-	if o.Tune == nil || o.Tune.Baseline == nil || o.Tune.Baseline.Gain == nil {
-		return nil
-	}
-	b := o.Tune.Baseline
-	what, _ := result.MeasureName(o.Measure())
-	t := &Table{
-		Title: fmt.Sprintf("Random search: %s of %s each", oneline.Count(len(b.Trials), "configuration"), oneline.Count(b.Rounds, "round")),
-		Head:  []string{"model", b.Target + " test " + what, fmt.Sprintf("%.0f %% interval", 100*stats.Confidence), "rounds"},
-	}
-	points := func(text string) string { return strings.Replace(text, " %", " points", 1) } // of a share
-	interval := func(lo, hi float64) string {
-		return strings.TrimSuffix(o.ErrorText(lo), " %") + " to " + o.ErrorText(hi)
-	}
-	median, gain := "", ""
-	if i := b.MedianInterval; i != nil {
-		median = interval(i[0], i[1])
-	}
-	if h := b.GainHalf; h != nil {
-		gain = points(interval(*b.Gain-*h, *b.Gain+*h))
-	}
-	t.Rows = [][]string{
-		{"returned model", o.ErrorText(b.BestTest - *b.Gain), "", oneline.Digits(o.Tune.Rounds)},
-		{"random search, best", o.ErrorText(b.BestTest), "", oneline.Digits(b.Spent())},
-		{"random search, median", o.ErrorText(b.MedianTest), median, ""},
-		{"gain over the best", points(o.ErrorText(*b.Gain)), gain, ""},
 	}
 	return t
 }

@@ -2,57 +2,95 @@ package view
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/measure"
+	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
+	"github.com/fedfast/fedfast/tuners"
 )
 
-// MeasureText has the telling measures of a model of a target on test samples in one line, empty where
-// there are none: "ROC AUC 0.7812, PR AUC 0.6205, ... (global test)".
-func MeasureText(e *result.Errors, target string) string {
+// measured are the measures of models on test samples of one kind, each of another seed; nil where there are none.
+func measured(models []*result.Errors, p Part) (all []*measure.Measures) {
+	for _, e := range models {
+		if e.Evaluation != nil && p.Over(e.Evaluation).Measures != nil {
+			all = append(all, p.Over(e.Evaluation).Measures)
+		}
+	}
+	return all
+}
+
+// meanOf writes the mean of a number of models, with half the width of its interval over several.
+func meanOf(all []*measure.Measures, of func(*measure.Measures) *float64) string {
+	var values []float64
+	for _, m := range all {
+		if x := of(m); x != nil {
+			values = append(values, *x)
+		}
+	}
+	s := stats.Of(values)
+	return withHalf(numberOf(&s.Mean), s.Half, result.Number)
+}
+
+// withHalf adds half the width of an interval to a text, unless it is NaN or 0.
+func withHalf(text string, half float64, write func(float64) string) string {
+	switch {
+	case math.IsNaN(half) || half == 0:
+		return text
+	case strings.HasSuffix(text, " %"):
+		return strings.TrimSuffix(text, " %") + " ± " + write(half)
+	}
+	return text + " ± " + strconv.FormatFloat(half, 'g', 2, 64)
+}
+
+// MeasureText has the telling measures of a model of a target on test samples in one line, or their means over
+// models of several seeds, empty where there are none: "ROC AUC 0.7812, PR AUC 0.6205, ... (global test)".
+func MeasureText(target string, models ...*result.Errors) string {
 	for _, p := range Tests(target) {
-		if e.Evaluation == nil {
-			break
-		}
-		m := p.Over(e.Evaluation).Measures
-		var all []string
-		for _, name := range m.Names(true) {
-			all = append(all, measure.Title(name)+" "+numberOf(m.Values[name].Value))
-		}
-		if all != nil {
-			return strings.Join(all, ", ") + " (" + p.Name + ")"
+		var said []string
+		if all := measured(models, p); all != nil {
+			for _, name := range all[0].Names(true) {
+				value := meanOf(all, func(m *measure.Measures) *float64 { return m.Values[name].Value })
+				said = append(said, measure.Title(name)+" "+value)
+			}
+			return strings.Join(said, ", ") + " (" + p.Name + ")"
 		}
 	}
 	return ""
 }
 
 // MeasureTable has the measures of a model on test samples, in parentheses their mean over clients and for how
-// many of these they are undefined, beside those of a trivial predictor; nil where there are none.
-func MeasureTable(e *result.Errors) *Table {
+// many of these they are undefined, beside those of a trivial predictor; of models of several seeds the means. It is
+// nil where there are none.
+func MeasureTable(models ...*result.Errors) *Table {
 	t := &Table{Title: "Measures on test samples (mean of clients)", Head: []string{"measure", "trivial"}}
 	for _, p := range Tests("") {
-		if e.Evaluation == nil || p.Over(e.Evaluation).Measures == nil {
+		all := measured(models, p)
+		if all == nil {
 			continue
 		}
-		m := p.Over(e.Evaluation).Measures
-		if t.Head = append(t.Head, p.Name); m.Every > 1 {
-			t.Title = "Measures on one in " + strconv.Itoa(m.Every) + " test samples (mean of clients)"
+		if t.Head = append(t.Head, p.Name); all[0].Every > 1 {
+			t.Title = "Measures on one in " + strconv.Itoa(all[0].Every) + " test samples (mean of clients)"
 		}
-		for i, name := range m.Names(false) {
-			v := m.Values[name]
-			if i == len(t.Rows) {
-				t.Rows = append(t.Rows, []string{measure.Title(name), numberOf(v.Trivial)})
+		for i, name := range all[0].Names(false) {
+			of := func(x func(*measure.Value) *float64) string {
+				return meanOf(all, func(m *measure.Measures) *float64 { return x(new(m.Values[name])) })
 			}
-			text := numberOf(v.Value)
-			switch {
-			case v.Undefined > 0:
-				text += " (" + numberOf(v.ClientMean) + ", undefined for " + oneline.Digits(v.Undefined) + ")"
+			if i == len(t.Rows) {
+				trivial := of(func(v *measure.Value) *float64 { return v.Trivial })
+				t.Rows = append(t.Rows, []string{measure.Title(name), trivial})
+			}
+			text := of(func(v *measure.Value) *float64 { return v.Value })
+			clients := " (" + of(func(v *measure.Value) *float64 { return v.ClientMean })
+			switch v := all[0].Values[name]; {
+			case v.Undefined > 0 && len(all) == 1:
+				text += clients + ", undefined for " + oneline.Digits(v.Undefined) + ")"
 			case v.Clients > 0:
-				text += " (" + numberOf(v.ClientMean) + ")"
+				text += clients + ")"
 			}
 			t.Rows[i] = append(t.Rows[i], text)
 		}
@@ -63,15 +101,29 @@ func MeasureTable(e *result.Errors) *Table {
 	return t
 }
 
-// Without compares the model of a study that has ended with models without federation; nil without eval.baselines.
-func (o *Overview) Without() []result.Comparand {
-	switch {
-	case o.Tune != nil:
-		return o.Tune.Without
-	case o.Run != nil:
-		return o.Run.Without
+// Errors are the errors of the returned models.
+func (s Seeds) Errors() (all []*result.Errors) {
+	for _, o := range s {
+		if e := o.Errors(); e != nil {
+			all = append(all, e)
+		}
 	}
-	return nil
+	return all
+}
+
+// Without compares the models of studies that have ended with models without federation, by means over seeds;
+// nil without eval.baselines.
+func (s Seeds) Without() []result.Comparand {
+	var all [][]result.Comparand
+	for _, o := range s {
+		switch {
+		case o.Tune != nil && o.Tune.Without != nil:
+			all = append(all, o.Tune.Without)
+		case o.Run != nil && o.Run.Without != nil:
+			all = append(all, o.Run.Without)
+		}
+	}
+	return result.OverSeeds(all)
 }
 
 // called is how people call a model of a comparison.
@@ -79,29 +131,53 @@ func called(c *result.Comparand) string {
 	return strings.Replace(c.Name, config.BaselineLocal, "alone", 1)
 }
 
-// WithoutText tells in a sentence what federation gains; empty for no comparison.
-func WithoutText(all []result.Comparand, measure string) string {
-	what, share := result.MeasureName(measure)
-	var parts, gains []string
-	for _, c := range all {
-		parts = append(parts, called(&c)+" "+result.ErrorText(measure, c.Test))
-		if g := c.OverLocal; g != nil && c.Name != config.BaselinePooled {
-			gains = append(gains, fmt.Sprintf("%s is %s than alone, %d of %s gain",
-				c.Name, Difference(-g.Gain, g.Half, share), g.Better, oneline.Count(g.Clients, "client")))
+// Federation says whether federation pays, by the model of each target against training alone; nil for no
+// such comparison.
+func (s Seeds) Federation() (said []string) {
+	for _, c := range s.Without() {
+		g, scale, sign := c.OverLocal, s[0].Told(), -1.0
+		if scale.Of == tuners.MetricROCAUC && c.ROCAUCOverLocal != nil {
+			g, sign, scale.Metric = c.ROCAUCOverLocal, 1, "mean ROC AUC of clients"
+		} else if g != nil {
+			scale.Metric, scale.Percent = result.MeasureName(s[0].Measure())
 		}
+		if g == nil || c.Name == config.BaselinePooled {
+			continue
+		}
+		in := ""
+		if g.Seeds > 1 {
+			in = fmt.Sprintf(" in %d seeds", g.Seeds)
+		}
+		by := fmt.Sprintf("%d of %s%s gain, %s %s than alone", g.Better, oneline.Count(g.Clients, "client"), in,
+			Difference(sign*g.Gain, g.Half, scale.Percent), scale.Metric)
+		form := "whether %s pays cannot be told: %s"
+		switch g.Sign() {
+		case 1:
+			form = "%s pays: %s"
+		case -1:
+			form = "training alone is better than %s: %s"
+		}
+		what := "federation"
+		if c.Name == tuners.TargetPersonalized {
+			what = "federation with personalization"
+		}
+		said = append(said, fmt.Sprintf(form, what, by))
 	}
-	if all == nil {
-		return ""
-	}
-	return strings.Join(append([]string{"test " + what + " " + strings.Join(parts, ", ")}, gains...), "; ")
+	return said
 }
 
 // WithoutTable has the models of a comparison with those without federation side by side, and of few clients each;
 // nil for no comparison.
-func (o *Overview) WithoutTable() *Table {
-	all := o.Without()
-	what, share := result.MeasureName(o.Measure())
+func (s Seeds) WithoutTable() *Table {
+	all := s.Without()
+	if len(all) == 0 {
+		return nil
+	}
+	what, share := result.MeasureName(s[0].Measure())
 	t := &Table{Title: "With and without federation, on test samples", Head: []string{""}}
+	if all[0].TestHalf != nil {
+		t.Title += fmt.Sprintf(" (mean over seeds ± %.0f %% confidence interval)", 100*stats.Confidence)
+	}
 	row := func(name string, of func(c *result.Comparand) string) {
 		cells, some := []string{name}, false
 		for i := range all {
@@ -116,7 +192,7 @@ func (o *Overview) WithoutTable() *Table {
 		row(what+" than "+name, func(c *result.Comparand) string {
 			if g := of(c); g != nil {
 				text := Difference(-g.Gain, g.Half, share)
-				if g.Half != nil && -*g.Half <= g.Gain && g.Gain <= *g.Half {
+				if g.Half != nil && g.Sign() == 0 {
 					text += ", may be chance"
 				}
 				return text
@@ -130,31 +206,36 @@ func (o *Overview) WithoutTable() *Table {
 			return ""
 		})
 	}
+	half := func(x *float64) float64 {
+		if x == nil {
+			return math.NaN()
+		}
+		return *x
+	}
 	for _, c := range all {
 		t.Head = append(t.Head, called(&c))
 	}
-	row(what, func(c *result.Comparand) string { return o.ErrorText(c.Test) })
+	row(what, func(c *result.Comparand) string {
+		return withHalf(s[0].ErrorText(c.Test), half(c.TestHalf), s[0].ErrorText)
+	})
 	row("ROC AUC, mean of clients", func(c *result.Comparand) string {
 		if c.ROCAUC == nil {
 			return ""
 		}
-		return result.Number(*c.ROCAUC)
+		return withHalf(result.Number(*c.ROCAUC), half(c.ROCAUCHalf), result.Number)
 	})
 	gain("alone", func(c *result.Comparand) *result.Gain { return c.OverLocal })
 	gain("federated", func(c *result.Comparand) *result.Gain { return c.OverFederated })
 	row("trained with the values", func(c *result.Comparand) string {
 		return map[string]string{"tuned": "that were tuned", "file": "of the file"}[c.Settings]
 	})
-	if len(all) == 0 {
-		return nil
-	}
 	for i, client := range all[0].Clients {
 		name := fmt.Sprintf("client %s, %s", oneline.Name(client.Client), oneline.Count(client.Samples, "sample"))
 		row(name, func(c *result.Comparand) string {
 			if i >= len(c.Clients) {
 				return ""
 			}
-			text := o.ErrorText(c.Clients[i].Test)
+			text := s[0].ErrorText(c.Clients[i].Test)
 			if x := c.Clients[i].ROCAUC; x != nil {
 				text += ", ROC AUC " + result.Number(*x)
 			}

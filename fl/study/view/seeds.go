@@ -26,11 +26,11 @@ func (s Seeds) Sample(of func(*Overview) float64) stats.Sample {
 	return stats.Of(values)
 }
 
-// Mean writes the mean of an error over the studies with half the width of its interval, empty
+// Mean writes the mean of a number by which the studies are told with half the width of its interval, empty
 // without any.
 func (s Seeds) Mean(of func(*Overview) float64) string {
 	if m := s.Sample(of); m.N > 0 {
-		return MeanText(s[0].Measure(), m)
+		return MeanText(s[0].Told(), m)
 	}
 	return ""
 }
@@ -38,22 +38,14 @@ func (s Seeds) Mean(of func(*Overview) float64) string {
 // Targets are the targets of test errors.
 var Targets = []string{tuners.TargetGlobal, tuners.TargetPersonalized}
 
-// MeanText writes the mean of errors of a measure with half the width of its interval, if that is known.
-func MeanText(measure string, m stats.Sample) string {
-	if math.IsNaN(m.Half) {
-		return result.ErrorText(measure, m.Mean)
-	}
-	return strings.TrimSuffix(result.ErrorText(measure, m.Mean), " %") + " ± " + result.ErrorText(measure, m.Half)
+// MeanText writes the mean of numbers of a scale with half the width of its interval, if that is known.
+func MeanText(scale result.Scale, m stats.Sample) string {
+	return withHalf(scale.Text(m.Mean), m.Half, scale.Text)
 }
 
-// TestOf reads the test error of the returned model under a target, NaN for none.
+// TestOf reads the number of test samples by which the returned model is told under a target, NaN for none.
 func TestOf(target string) func(*Overview) float64 {
-	return func(o *Overview) float64 {
-		if test, _ := o.Test(target); test != nil {
-			return *test
-		}
-		return math.NaN()
-	}
+	return func(o *Overview) float64 { return o.ToldOf(Tests(target)[0]) }
 }
 
 // Means tells of several studies how good they are in the mean, under each of the targets; empty
@@ -62,8 +54,7 @@ func (s Seeds) Means(targets ...string) string {
 	var parts []string
 	for _, target := range targets {
 		if x := s.Mean(TestOf(target)); x != "" {
-			what, _ := result.MeasureName(s[0].Measure())
-			parts = append(parts, target+" test "+what+" "+x)
+			parts = append(parts, target+" test "+s[0].Told().Metric+" "+x)
 		}
 	}
 	if len(parts) == 0 || len(s) < 2 {

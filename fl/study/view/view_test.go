@@ -14,11 +14,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/measure"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/plugins"
 )
@@ -394,12 +396,62 @@ func TestDifferences(t *testing.T) {
 		}
 	}
 	c := config.Default()
-	for measure, want := range map[string]string{"": "2.88 points|0.72 to 5.04 points", result.MeasureRMSE: "0.0288|0.0072 to 0.0504"} {
+	for measure, want := range map[string]string{"": "2.9 ± 2.2 points lower", result.MeasureRMSE: "0.0288 ± 0.0216 lower"} {
 		r := &result.Result{Baseline: &result.BaselineResult{Target: "global", Gain: new(0.0288), GainHalf: new(0.0216)}}
 		r.Measure = measure
-		rows := (&view.Overview{Config: &c, Tune: r}).BaselineTable().Rows
-		if got := strings.Join(rows[len(rows)-1][1:3], "|"); got != want {
+		if got := (&view.Overview{Config: &c, Tune: r}).Versus(); !strings.Contains(got, want) {
 			t.Errorf("measure %q: gain %q, want %q", measure, got, want)
 		}
+	}
+}
+
+// TestVerdictsOnFederation has each form of the verdict, of one study and of several seeds, in the error and in an
+// objective that is taken of probabilities.
+func TestVerdictsOnFederation(t *testing.T) {
+	study := func(objective string, gain, half, auc float64) *view.Overview {
+		c := config.Default()
+		c.Objective = objective
+		measures := &measure.Measures{Values: map[string]measure.Value{"roc_auc": {Value: new(0.8)}}}
+		r := &result.RunResult{Without: []result.Comparand{
+			{Name: "local", Test: 0.5},
+			{
+				Name: "federated", Test: 0.5 - gain,
+				OverLocal:       &result.Gain{Gain: gain, Half: new(half), Better: 60, Clients: 60},
+				ROCAUCOverLocal: &result.Gain{Gain: auc, Half: new(half), Better: 3, Clients: 4},
+			},
+			{Name: "pooled", Test: 0.1, OverLocal: &result.Gain{Gain: 0.4, Clients: 60}},
+		}}
+		r.Evaluation = &fl.Evaluation{GlobalTest: fl.Summary{Measures: measures}}
+		return &view.Overview{Config: &c, Run: r}
+	}
+	for want, s := range map[string]view.Seeds{
+		"federation pays: 60 of 60 clients gain, 47.0 ± 3.0 points lower error than alone": {study("error", 0.47, 0.03, 0)},
+		"whether federation pays cannot be told: 60 of 60 clients gain, 1.0 ± 3.0 points higher error than alone": {
+			study("error", -0.01, 0.03, 0),
+		},
+		"training alone is better than federation: 60 of 60 clients gain, 28.0 ± 5.7 points higher error than alone": {
+			study("error", -0.28, 0.057, 0),
+		},
+		"federation pays: 3 of 4 clients gain, 0.1 ± 0.02 higher mean ROC AUC of clients than alone": {
+			study("roc_auc", -0.28, 0.02, 0.1),
+		},
+		"training alone is better than federation: " +
+			"3 of 4 clients gain, 0.1 ± 0.02 lower mean ROC AUC of clients than alone": {
+			study("roc_auc", 0.28, 0.02, -0.1),
+		},
+		"federation pays: 180 of 180 clients in 3 seeds gain, 47.0 ± 3.4 points lower error than alone": {
+			study("error", 0.45, 1, 0), study("error", 0.47, 1, 0), study("error", 0.49, 1, 0),
+		},
+		"whether federation pays cannot be told: " +
+			"120 of 120 clients in 2 seeds gain, 5.0 ± 31.6 points lower error than alone": {
+			study("error", 0, 1, 0), study("error", 0.1, 1, 0),
+		},
+	} {
+		if got := strings.Join(s.Federation(), "\n"); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if got := (view.Seeds{{Config: new(config.Default()), Run: &result.RunResult{}}}).Federation(); got != nil {
+		t.Errorf("without baselines: %q", got)
 	}
 }

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"math"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -41,10 +42,11 @@ type Entry struct {
 	Problem string     `json:"problem,omitempty"`
 	// About says what was trained.
 	About string `json:"about"`
-	// Tests are the test errors of the returned model by view.Targets, of which Judged is the one by which the
-	// study is told and ranked; Share says that they are shares.
+	// Tests are the numbers of the returned model on test samples by view.Targets, of which Judged is the target by
+	// which the study is told and ranked; Told names them, such as "error". Share says that errors are shares.
 	Tests  map[string]tested `json:"tests"`
 	Judged string            `json:"judged"`
+	Told   string            `json:"told"`
 	Share  bool              `json:"share"`
 	// Measure names the errors: "error" or "RMSE".
 	Measure string `json:"measure"`
@@ -52,11 +54,11 @@ type Entry struct {
 	// entry stands for.
 	Verdict []string `json:"verdict,omitempty"`
 	Seeds   []Entry  `json:"seeds,omitempty"`
-	measure string   // of Tests, see result.Errors
+	told    result.Scale
 }
 
-// tested is the test error of a model under a target, or the mean over seeds with half the width
-// of its interval. P90 is that which nine of ten clients do not exceed.
+// tested is a number of a model under a target, or the mean over seeds with half the width
+// of its interval. P90 is the error that nine of ten clients do not exceed.
 type tested struct {
 	Text string `json:"text"`
 	P90  string `json:"p90,omitempty"`
@@ -115,7 +117,7 @@ func (e *Entry) sum() {
 	}
 	e.Verdict = view.Warnings(verdicts, "seed")
 	for target, values := range tests {
-		e.Tests[target] = tested{Text: view.MeanText(e.measure, stats.Of(values))}
+		e.Tests[target] = tested{Text: view.MeanText(e.told, stats.Of(values))}
 	}
 }
 
@@ -145,17 +147,20 @@ func (s *Server) head(o *view.Overview) Entry {
 		e.Scale = scale{s.String(), s.Metric, s.Direction(), s.Percent}
 	}
 	e.About = report.Subtitle(o)
-	e.measure = o.Measure()
-	e.Measure, e.Share = result.MeasureName(e.measure)
+	e.Measure, e.Share = result.MeasureName(o.Measure())
 	e.Judged, e.Tests = o.Judged(), map[string]tested{}
+	e.told = o.Told()
+	e.Told = e.told.Metric
 	for _, target := range view.Targets {
-		if test, p90 := o.Test(target); test != nil {
-			t := tested{Text: o.ErrorText(*test), test: *test}
-			if p90 != nil {
-				t.P90 = o.ErrorText(*p90)
-			}
-			e.Tests[target] = t
+		t := tested{test: view.TestOf(target)(o)}
+		if math.IsNaN(t.test) {
+			continue
 		}
+		t.Text = e.told.Text(t.test)
+		if _, p90 := o.Test(target); p90 != nil && e.told.Of == "" {
+			t.P90 = o.ErrorText(*p90)
+		}
+		e.Tests[target] = t
 	}
 	e.Verdict = o.Verdict()
 	e.Stage = o.Stage()

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/internal/stats"
@@ -37,22 +36,27 @@ func Compare(studies []*Study) (*Comparison, error) {
 		return nil, err
 	}
 	c, targets := &Comparison{}, judged(all)
-	first := all[0].Studies[0].errors()
-	other := slices.IndexFunc(all, func(g *group) bool { return g.Studies[0].errors() != first })
+	first := all[0].Studies[0].Told()
+	other := slices.IndexFunc(all, func(g *group) bool { return g.Studies[0].Told() != first })
 	switch {
 	case len(all) == 1:
 		c.Name = all[0].Name
 	case other < 0:
 		c.Answer = order(all, targets[0])
 	default:
-		c.Answer = []string{fmt.Sprintf("Not compared: %s has the test %s, %s the test %s.", all[0].Name, first.name, all[other].Name, all[other].Studies[0].errors().name)}
+		c.Answer = []string{fmt.Sprintf("Not compared: %s has the test %s, %s the test %s.", all[0].Name, first.Metric, all[other].Name, all[other].Studies[0].Told().Metric)}
 	}
 	if means := all[0].seeds().Means(targets...); len(all) == 1 && means != "" {
 		c.Answer = append(c.Answer, all[0].Name+": "+means+".")
 	}
-	if other < 0 {
+	for _, g := range all {
+		for _, text := range g.seeds().Federation() {
+			c.Answer = append(c.Answer, g.Name+": "+text+".")
+		}
+	}
+	if other < 0 && first.Of == "" {
 		for _, t := range trivials(all, targets[0]) {
-			c.Answer = append(c.Answer, fmt.Sprintf("A%s: %s %s test %s.", t.name[1:], all[0].Studies[0].ErrorText(t.error), t.target, first.name))
+			c.Answer = append(c.Answer, fmt.Sprintf("A%s: %s %s test %s.", t.name[1:], all[0].Studies[0].ErrorText(t.error), t.target, first.Metric))
 		}
 	}
 	if slices.ContainsFunc(all, func(g *group) bool { return len(g.Studies) != len(all[0].Studies) }) {
@@ -77,6 +81,14 @@ func Compare(studies []*Study) (*Comparison, error) {
 			c.Tables = append(c.Tables, differencesTable(all, target, d))
 		}
 	}
+	for _, g := range all {
+		for _, t := range []*Table{view.MeasureTable(g.seeds().Errors()...), g.seeds().WithoutTable()} {
+			if t != nil {
+				t.Title += ": " + g.Name
+				c.Tables = append(c.Tables, *t)
+			}
+		}
+	}
 	c.Tables = append(c.Tables, many...)
 	c.Figures = figures(all, targets[0])
 	return c, nil
@@ -99,35 +111,26 @@ type quantity struct {
 	of   func(*view.Overview) float64
 }
 
-// rate reads an error of the returned model.
-func rate(of func(*result.Errors) *float64) func(*view.Overview) float64 {
-	return func(o *view.Overview) float64 {
-		if e := o.Errors(); e != nil && of(e) != nil {
-			return *of(e)
-		}
-		return math.NaN()
-	}
-}
-
 // quantities are the columns of a table of studies, by targets.
 func quantities(name string, targets []string) []quantity {
 	return []quantity{
 		{targets[0] + " test " + name, view.TestOf(targets[0])},
 		{"P90 of clients, " + targets[0], func(o *view.Overview) float64 {
-			if _, p90 := o.Test(targets[0]); p90 != nil {
+			if _, p90 := o.Test(targets[0]); p90 != nil && o.Told().Of == "" {
 				return *p90
 			}
 			return math.NaN()
 		}},
 		{targets[1] + " test " + name, view.TestOf(targets[1])},
-		{"unseen clients", rate(func(e *result.Errors) *float64 { return e.UnseenTest })},
-		{"unseen clients, adapted", rate(func(e *result.Errors) *float64 { return e.UnseenAdapted })},
+		{"unseen clients", func(o *view.Overview) float64 { return o.ToldOf(view.Parts[4]) }},
+		{"unseen clients, adapted", func(o *view.Overview) float64 { return o.ToldOf(view.Parts[5]) }},
 	}
 }
 
 // table has a row for each study.
 func table(all []*group, targets, keys []string) Table {
-	name := all[0].Studies[0].errors().name
+	told := all[0].Studies[0].Told()
+	name := told.Metric
 	used := slices.DeleteFunc(quantities(name, targets), func(q quantity) bool {
 		return !slices.ContainsFunc(all, func(g *group) bool { return g.mean(q.of) != "" })
 	})
@@ -162,6 +165,9 @@ func table(all []*group, targets, keys []string) Table {
 		}
 	}
 	for _, guess := range trivials(all, targets...) {
+		if told.Of != "" {
+			break // a table of measures has them
+		}
 		row := make([]string, len(t.Head))
 		row[0] = guess.name
 		if at := slices.IndexFunc(used, func(q quantity) bool { return q.name == guess.target+" test "+name }); at >= 0 {
@@ -175,9 +181,9 @@ func table(all []*group, targets, keys []string) Table {
 // differencesTable has a row for each group but the first.
 func differencesTable(all []*group, target string, found []difference) Table {
 	s := all[0].Studies[0]
-	_, share := result.MeasureName(s.Measure())
+	share := s.Told().Percent
 	t := Table{
-		Title: fmt.Sprintf("Differences of the %s test %s from %s, paired by seed (± %.0f %% confidence interval; p of Student's paired test by Holm's method)", target, s.errors().name, all[0].Name, 100*stats.Confidence),
+		Title: fmt.Sprintf("Differences of the %s test %s from %s, paired by seed (± %.0f %% confidence interval; p of Student's paired test by Holm's method)", target, s.Told().Metric, all[0].Name, 100*stats.Confidence),
 		Head:  []string{"study", "seeds", "difference", "p", "verdict"},
 	}
 	for _, d := range found {

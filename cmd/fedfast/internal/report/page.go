@@ -159,7 +159,7 @@ func (s *Study) sheet(id string) (*sheet, error) {
 		t := view.ErrorTable("Errors of the returned model", view.Model{Name: "returned", Errors: *e})
 		out.Results = append(out.Results, t, view.MeasureTable(e))
 	}
-	out.Results = append(out.Results, s.WithoutTable(), s.BaselineTable())
+	out.Results = append(out.Results, view.Seeds{s.Overview}.WithoutTable())
 	out.Trials, out.Pruned = s.trialTables()
 	for _, part := range Parts {
 		sec := section{ID: id + "-" + part.ID, Title: part.Title, Text: s.Remark(part.ID), Tables: s.Tables(part.ID)}

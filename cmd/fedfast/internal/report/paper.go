@@ -29,12 +29,12 @@ func score(all []*group, target string) []scored {
 	column := make([]scored, len(all))
 	lowest := -1
 	for i, g := range all {
-		unit := g.Studies[0].errors().unit
+		told := g.Studies[0].Told()
 		column[i] = scored{Sample: g.seeds().Sample(view.TestOf(target)), text: g.mean(view.TestOf(target))}
-		if unit != "" {
-			column[i].text = strings.TrimSuffix(column[i].text, " %")
+		if column[i].text = strings.TrimSuffix(column[i].text, " %"); column[i].N == 0 {
+			continue
 		}
-		if column[i].N > 0 && (lowest < 0 || column[i].Mean < column[lowest].Mean) {
+		if lowest < 0 || column[i].Mean != column[lowest].Mean && told.Maximize == (column[i].Mean > column[lowest].Mean) {
 			lowest = i
 		}
 	}
@@ -61,11 +61,18 @@ func WritePaper(w io.Writer, studies []*Study, format string) error {
 	if err != nil {
 		return err
 	}
-	first := all[0].Studies[0].errors()
+	first := all[0].Studies[0].Told()
 	for _, g := range all {
-		if m := g.Studies[0].errors(); m != first {
-			return fmt.Errorf("not compared: %s has the test %s, %s the test %s", all[0].Name, first.name, g.Name, m.name)
+		if m := g.Studies[0].Told(); m != first {
+			return fmt.Errorf("not compared: %s has the test %s, %s the test %s", all[0].Name, first.Metric, g.Name, m.Metric)
 		}
+	}
+	unit, best := "", "lowest"
+	if first.Percent {
+		unit = ", %"
+	}
+	if first.Maximize {
+		best = "highest"
 	}
 	var targets []string
 	var columns [][]scored
@@ -86,7 +93,7 @@ func WritePaper(w io.Writer, studies []*Study, format string) error {
 	}
 	head := []string{"study", "seeds"}
 	for _, target := range targets {
-		head = append(head, write("%s", target+" test "+first.name+first.unit))
+		head = append(head, write("%s", target+" test "+first.Metric+unit))
 	}
 	rows := [][]string{}
 	marked := false
@@ -106,8 +113,8 @@ func WritePaper(w io.Writer, studies []*Study, format string) error {
 	}
 	note := fmt.Sprintf("Mean over seeds ± half a %.0f %% confidence interval (Student's t).", 100*stats.Confidence)
 	if marked {
-		const text = " Bold: the lowest. †: its difference from the lowest, paired by seed, is not significant (p >= %.2g, Holm)."
-		note += fmt.Sprintf(text, 1-stats.Confidence)
+		const text = " Bold: the %s. †: its difference from the %[1]s, paired by seed, is not significant (p >= %.2g, Holm)."
+		note += fmt.Sprintf(text, best, 1-stats.Confidence)
 	}
 	if format == "latex" {
 		return writeLaTeX(w, head, rows, note)
@@ -155,7 +162,7 @@ func writeErrors(w io.Writer, all []*group, targets []string, columns [][]scored
 	c := csv.NewWriter(w)
 	head := []string{"study", "seeds"}
 	for _, target := range targets {
-		name := target + "_test_" + strings.ReplaceAll(all[0].Studies[0].errors().name, " ", "_")
+		name := target + "_test_" + strings.ReplaceAll(all[0].Studies[0].Told().Metric, " ", "_")
 		head = append(head, name, name+"_half", name+"_best", name+"_tied")
 	}
 	rows := [][]string{head}

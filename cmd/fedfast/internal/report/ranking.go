@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/stats"
 )
@@ -18,7 +17,7 @@ const mostOrdered = 4
 // order tells which groups have the lowest test errors of a target, and how they differ from the
 // first one, or where seeds do not tell that what errors they have. The errors of all are of one kind.
 func order(all []*group, target string) []string {
-	first := all[0].Studies[0]
+	scale := all[0].Studies[0].Told()
 	type place struct {
 		error float64
 		text  string
@@ -33,13 +32,16 @@ func order(all []*group, target string) []string {
 	if len(places) < 2 {
 		return nil
 	}
-	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.error, b.error) })
+	sign, most := 1.0, "Lowest "
+	if scale.Maximize {
+		sign, most = -1, "Highest "
+	}
+	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(sign*a.error, sign*b.error) })
 	var told []string
-	_, share := result.MeasureName(first.Measure())
-	most := 0
+	common := 0
 	for _, d := range differences(all, target) {
-		if most = max(most, d.N); d.N > 1 && len(told) < mostOrdered {
-			text := d.name + " is " + view.Difference(d.Mean, &d.Half, share)
+		if common = max(common, d.N); d.N > 1 && len(told) < mostOrdered {
+			text := d.name + " is " + view.Difference(d.Mean, &d.Half, scale.Percent)
 			if d.verdict == untold {
 				text += view.Untold
 			}
@@ -49,7 +51,7 @@ func order(all []*group, target string) []string {
 	ranking, listed := places[0].text, len(told) == 0
 	for i, p := range places[1:min(mostOrdered, len(places))] {
 		switch {
-		case first.ErrorText(p.error) == first.ErrorText(places[i].error):
+		case scale.Text(p.error) == scale.Text(places[i].error):
 			ranking += ", equal to " + p.text
 		case listed:
 			ranking += ", " + p.text
@@ -57,11 +59,11 @@ func order(all []*group, target string) []string {
 			ranking, listed = ranking+", before "+p.text, true
 		}
 	}
-	ranking = target + " test " + first.errors().name + ": " + ranking
+	ranking = target + " test " + scale.Metric + ": " + ranking
 	switch {
 	case len(told) > 0:
-		return []string{"Lowest " + ranking + ".", fmt.Sprintf("Against %s, paired by seed (%.0f %% intervals): %s.", all[0].Name, 100*stats.Confidence, strings.Join(told, ", "))}
-	case most > 0:
+		return []string{most + ranking + ".", fmt.Sprintf("Against %s, paired by seed (%.0f %% intervals): %s.", all[0].Name, 100*stats.Confidence, strings.Join(told, ", "))}
+	case common > 0:
 		return []string{view.Sentence(ranking + "; with one seed in common, the difference may be chance; train with --seeds 5")}
 	}
 	return []string{view.Sentence(ranking + "; without a seed in common, the difference may be chance")}
@@ -87,7 +89,7 @@ func differences(all []*group, target string) (found []difference) {
 		var values []float64
 		for _, s := range g.Studies {
 			for _, r := range all[0].Studies {
-				if x := of(s.Overview) - of(r.Overview); s.Config.Seed == r.Config.Seed && !math.IsNaN(x) && s.errors() == r.errors() {
+				if x := of(s.Overview) - of(r.Overview); s.Config.Seed == r.Config.Seed && !math.IsNaN(x) && s.Told() == r.Told() {
 					values = append(values, x)
 				}
 			}

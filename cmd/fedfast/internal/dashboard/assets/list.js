@@ -13,7 +13,7 @@ const dirs = (s) => (s.seeds ? s.seeds.map((x) => x.dir) : [s.dir]);
 function test(s, target) {
   const t = s.tests[target], guess = s.best && s.judged === target && !Object.keys(s.tests).length;
   const cell = make("td", t ? t.text : guess ? "~" + score(s.best.score, s.scale) : "–", { class: "n " + (s.judged === target ? "error" : "wide") });
-  if (t || guess) cell.append(make("small", guess ? s.scale.name + ", estimate" : target + " " + s.measure));
+  if (t || guess) cell.append(make("small", guess ? s.scale.name + ", estimate" : target + " " + s.told));
   if (t?.p90) cell.append(make("small", "P90 " + t.p90));
   return cell;
 }
