@@ -70,8 +70,8 @@ type Options struct {
 	Probes func(names ...string) error
 	Only   []string     // names of the checks that are wanted, with those that they need; none is all
 	Logger *slog.Logger // for what the tuner prints; nil drops it
-	// Began is told the name of each check as it begins; may be nil.
-	Began func(name string)
+	// Ended is called with each check when it has ended; may be nil.
+	Ended func(Check)
 }
 
 func (o Options) withDefaults() Options {
@@ -110,6 +110,9 @@ func Run(ctx context.Context, ref host.Ref, o Options) (*Report, error) {
 		}
 		if err := s.run(ctx, c); err != nil {
 			return nil, err
+		}
+		if s.o.Ended != nil {
+			s.o.Ended(s.report.Checks[len(s.report.Checks)-1])
 		}
 	}
 	return s.report, nil
@@ -160,9 +163,6 @@ func (s *suite) run(ctx context.Context, c check) error {
 			s.report.Checks = append(s.report.Checks, done)
 			return nil
 		}
-	}
-	if s.o.Began != nil {
-		s.o.Began(c.name)
 	}
 	begin := time.Now()
 	message, err := c.run(ctx, s)

@@ -52,13 +52,13 @@ func run(t *testing.T, mode string, o conformance.Options) *conformance.Report {
 }
 
 func TestARightTunerPasses(t *testing.T) {
-	var began []string
+	var ended []conformance.Check
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	r := run(t, "good", conformance.Options{Began: func(name string) { began = append(began, name) }})
+	r := run(t, "good", conformance.Options{Ended: func(c conformance.Check) { ended = append(ended, c) }})
 	for i, c := range r.Checks {
-		if c.Verdict != conformance.Passed || c.About == "" || began[i] != c.Name {
+		if c.Verdict != conformance.Passed || c.About == "" || ended[i] != c {
 			t.Errorf("%+v", c)
 		}
 	}

@@ -128,6 +128,8 @@ type opened struct {
 	loaded func() (*config.Config, error)
 	// meant says that the command line may have meant to resume a study, but began this one.
 	meant bool
+	// quick says that the command line names neither a file nor a preset, which is then quickstart.
+	quick bool
 }
 
 // given says that the command line says what to train; else its directory does, if it holds
@@ -148,6 +150,7 @@ type asked struct {
 	scaled string
 	loaded func() (*config.Config, error)
 	meant  bool // see opened
+	quick  bool // as above
 }
 
 // open resolves the configuration, checks it as far as that needs neither data
@@ -170,7 +173,8 @@ func (o *studyOptions) open(ctx context.Context, a *app, args []string, mode str
 // configure resolves and checks what the command line says to train, and names
 // the directory where it does not.
 func (o *studyOptions) configure(ctx context.Context, a *app, args []string, mode string) (asked, error) {
-	want := asked{meant: o.dir != "" && len(args) == 0 && o.preset == "" && o.base.Text == "", loaded: func() (*config.Config, error) {
+	quick := len(args) == 0 && o.preset == "" && o.base.Text == ""
+	want := asked{quick: quick, meant: quick && o.dir != "", loaded: func() (*config.Config, error) {
 		c, _, err := o.load(a, args, mode)
 		return c, err
 	}}
@@ -207,7 +211,7 @@ func (o *studyOptions) enter(ctx context.Context, a *app, want asked, mode strin
 		return nil, errors.Join(usageError{err}, study.Close())
 	}
 	study.Unnamed = o.unnamed
-	s := &opened{Study: study, places: want.places, loaded: want.loaded, meant: want.meant}
+	s := &opened{Study: study, places: want.places, loaded: want.loaded, meant: want.meant, quick: want.quick}
 	if want.scaled != "" {
 		s.Scaled = want.scaled
 	}
@@ -379,6 +383,9 @@ func (s *opened) head(a *app, setup *study.Setup, mode string) string {
 		fmt.Fprintf(&b, ": %s of %s", oneline.Count(c.Rounds, "round"), oneline.Count(c.Cohort, "client"))
 	}
 	fmt.Fprintf(&b, ", seed %d", c.Seed)
+	if s.quick {
+		fmt.Fprint(&b, ", preset "+quickstart)
+	}
 	if s.Study != nil { // as of a table of a paper
 		fmt.Fprint(&b, ", in "+s.Path())
 	}

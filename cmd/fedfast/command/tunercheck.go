@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,7 +77,20 @@ func (o *checkOptions) run(ctx context.Context, a *app, what string) (err error)
 	o.suite.Abandon = []string{self, "tuner", "abandon"}
 	o.suite.Probes = func(names ...string) error { return fl.Plan{Probes: names}.CheckProbes() }
 	o.suite.Logger = a.newLog()
-	o.suite.Began = func(name string) { fmt.Fprintf(a.err, "checking %s: %s\n", ref.Name, name) }
+	width := len(slices.MaxFunc(conformance.Names(), func(a, b string) int { return len(a) - len(b) }))
+	counts, failed := map[conformance.Verdict]int{}, []string(nil)
+	if !a.json {
+		fmt.Fprintf(a.out, "%s\n\n", ref)
+	}
+	o.suite.Ended = func(c conformance.Check) {
+		if counts[c.Verdict]++; c.Verdict == conformance.Failed {
+			failed = append(failed, c.Name)
+		}
+		if !a.json {
+			line := fmt.Sprintf("%-*s %-7s %5.1f s  ", width, c.Name, c.Verdict, c.Seconds)
+			_ = table.Text(a.out, line+cmp.Or(c.Message, c.About)) // the last line fails, too
+		}
+	}
 	report, err := conformance.Run(ctx, ref, o.suite)
 	if err != nil {
 		return err
@@ -84,16 +98,11 @@ func (o *checkOptions) run(ctx context.Context, a *app, what string) (err error)
 	if a.json {
 		err = a.printJSON(report)
 	} else {
-		err = a.printReport(report)
+		_, err = fmt.Fprintf(a.out, "\n%d passed, %d failed, %d skipped\n",
+			counts[conformance.Passed], counts[conformance.Failed], counts[conformance.Skipped])
 	}
 	if err != nil || report.Passed {
 		return err
-	}
-	var failed []string
-	for _, c := range report.Checks {
-		if c.Verdict == conformance.Failed {
-			failed = append(failed, c.Name)
-		}
 	}
 	return fmt.Errorf("tuner %q failed %s", ref.Name, strings.Join(failed, ", "))
 }
@@ -129,23 +138,4 @@ func parseOptions(given []string) (tuners.Params, error) {
 		p[name] = v
 	}
 	return p, nil
-}
-
-// printReport writes a report for a person.
-func (a *app) printReport(r *conformance.Report) error {
-	if _, err := fmt.Fprintf(a.out, "%s, %s\n\n", strings.TrimSpace(r.Tuner+" "+r.Version), r.Path); err != nil {
-		return err
-	}
-	t := table.New(a.out, "check", "", "s", "")
-	counts := map[conformance.Verdict]int{}
-	for _, c := range r.Checks {
-		counts[c.Verdict]++
-		message := cmp.Or(c.Message, c.About)
-		t.Row(c.Name, string(c.Verdict), fmt.Sprintf("%.1f", c.Seconds), message)
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(a.out, "\n%d passed, %d failed, %d skipped\n", counts[conformance.Passed], counts[conformance.Failed], counts[conformance.Skipped])
-	return err
 }
