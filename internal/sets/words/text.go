@@ -64,6 +64,12 @@ func (v *Vocabulary) TextSize() int { return int(v.other) + 1 }
 // then padding.
 func (v *Vocabulary) AppendText(rows []uint16, text []byte, n int) []uint16 {
 	full := len(rows) + n
+	rows = v.appendWords(rows, text, full)
+	return append(rows, make([]uint16, full-len(rows))...)
+}
+
+// appendWords appends words with spaces between, until there are full ids.
+func (v *Vocabulary) appendWords(rows []uint16, text []byte, full int) []uint16 {
 	for w := range bytes.SplitSeq(text, []byte{' '}) {
 		if len(rows) == full {
 			break
@@ -76,9 +82,6 @@ func (v *Vocabulary) AppendText(rows []uint16, text []byte, n int) []uint16 {
 			id = v.other
 		}
 		rows = append(rows, id)
-	}
-	for len(rows) < full {
-		rows = append(rows, 0)
 	}
 	return rows
 }

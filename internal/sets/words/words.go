@@ -82,27 +82,11 @@ func (v *Vocabulary) Federation() *data.Federation {
 // begin, the first SentenceLen words, its end if there is room, padding.
 func (v *Vocabulary) AppendSentence(rows []uint16, text []byte) []uint16 {
 	full := len(rows) + SentenceLen + 1
-	rows = append(rows, v.begin)
-	for word := range bytes.SplitSeq(text, []byte{' '}) {
-		if len(rows) == full {
-			break
-		}
-		if len(word) == 0 {
-			continue
-		}
-		id, known := v.ids[string(word)]
-		if !known {
-			id = v.other
-		}
-		rows = append(rows, id)
-	}
+	rows = v.appendWords(append(rows, v.begin), text, full)
 	if len(rows) < full {
 		rows = append(rows, v.end)
 	}
-	for len(rows) < full {
-		rows = append(rows, 0)
-	}
-	return rows
+	return append(rows, make([]uint16, full-len(rows))...)
 }
 
 // Read reads the first n words of a file with a word and its count a line,
