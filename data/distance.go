@@ -9,7 +9,9 @@ import (
 // Distances tell how far the classes of clients' training, validation and test
 // examples differ.
 type Distances struct {
-	TrainVal, TrainTest, ValTest Distance
+	TrainVal  Distance `json:"train_val"`
+	TrainTest Distance `json:"train_test"`
+	ValTest   Distance `json:"val_test"`
 }
 
 // Distance is the total variation between the class shares of two parts of a
@@ -18,12 +20,13 @@ type Distances struct {
 type Distance struct {
 	// Clients is the number of clients that have examples of both parts; the others
 	// do not count.
-	Clients int
+	Clients int `json:"clients"`
 	// Mean and Max are over these clients.
-	Mean, Max float64
+	Mean float64 `json:"mean"`
+	Max  float64 `json:"max"`
 	// Random is the mean if the examples of each client had been cut at random:
 	// what parts of these sizes differ by chance.
-	Random float64
+	Random float64 `json:"mean_of_random_parts"`
 }
 
 // ClassDistances measures the clients of a federation. It reads the labels of all

@@ -6,17 +6,19 @@ type Totals struct {
 	// Clients have training samples, or are all there are in a set whose files
 	// do not tell the two apart; TestOnly have test samples only. Both are 0 for a
 	// set without clients of its own.
-	Clients, TestOnly int
+	Clients  int `json:"clients"`
+	TestOnly int `json:"test_only_clients"`
 	// Train and Test are the samples; Test is 0 where the files have one kind.
-	Train, Test int
+	Train int `json:"train_samples"`
+	Test  int `json:"test_samples"`
 }
 
 // Published are totals that a publication or a program gives for a whole set.
 type Published struct {
-	Source string
+	Source string `json:"source"`
 	Totals
 	// Unit is what is counted, if that is not the samples that the reader makes.
-	Unit string
+	Unit string `json:"unit,omitempty"`
 }
 
 // totalsOf sums what clients hold.

@@ -25,7 +25,10 @@ type Summary struct {
 
 // Sizes tells how many examples clients have.
 type Sizes struct {
-	Total, Min, Median, Max int
+	Total  int `json:"total"`
+	Min    int `json:"min"`
+	Median int `json:"median"`
+	Max    int `json:"max"`
 }
 
 // Count counts the clients of a federation and their examples, and leaves out what

@@ -55,23 +55,8 @@ func (o *dataOptions) validate(a *app, args []string) (*config.Config, error) {
 	return c, err
 }
 
-// totals tells what the files of a set hold.
-type totals struct {
-	Clients  int `json:"clients"`
-	TestOnly int `json:"test_only_clients"`
-	Train    int `json:"train_samples"`
-	Test     int `json:"test_samples"`
-}
-
-// published is what a publication or a program says of a set.
-type published struct {
-	Source string `json:"source"`
-	totals
-	Unit string `json:"unit,omitempty"`
-}
-
-// text writes totals; unit is "" for samples.
-func (t totals) text(unit string) string {
+// totalsText writes totals; unit is "" for samples.
+func totalsText(t data.Totals, unit string) string {
 	if unit == "" {
 		unit = "samples"
 	}
@@ -106,11 +91,11 @@ type federation struct {
 	Median    int    `json:"median_client"`
 	Largest   int    `json:"largest_client"`
 	// Files is what was read, Published what the literature says of the whole set.
-	Files totals `json:"files"`
+	Files data.Totals `json:"files"`
 	// Fingerprint tells the files from others, empty for what is drawn.
-	Fingerprint string      `json:"fingerprint,omitempty"`
-	Published   []published `json:"published"`
-	Notes       []string    `json:"notes"`
+	Fingerprint string           `json:"fingerprint,omitempty"`
+	Published   []data.Published `json:"published"`
+	Notes       []string         `json:"notes"`
 }
 
 func (o *dataOptions) run(ctx context.Context, a *app, c *config.Config) error {
@@ -145,12 +130,12 @@ func (o *dataOptions) run(ctx context.Context, a *app, c *config.Config) error {
 	if f.Synthetic {
 		read = "drawn"
 	}
-	t.Row(read, f.Files.text(""))
+	t.Row(read, totalsText(f.Files, ""))
 	if f.Fingerprint != "" {
 		t.Row("fingerprint", f.Fingerprint)
 	}
 	for _, p := range f.Published {
-		t.Row("published", p.Source+": "+p.text(p.Unit))
+		t.Row("published", p.Source+": "+totalsText(p.Totals, p.Unit))
 	}
 	for _, n := range f.Notes {
 		t.Row("note", n)
@@ -170,13 +155,10 @@ func describe(fed *data.Federation) federation {
 	}
 	s := data.Count(fed)
 	f.Train, f.Val, f.Test = s.Train.Total, s.Val.Total, s.Test.Total+s.Central
-	f.Files, f.Fingerprint, f.Published = totals(fed.Files), fed.Fingerprint, []published{}
+	f.Files, f.Fingerprint, f.Published = fed.Files, fed.Fingerprint, []data.Published{}
 	for _, s := range data.Sets() {
-		if s.Name != fed.Name {
-			continue
-		}
-		for _, p := range s.Published {
-			f.Published = append(f.Published, published{p.Source, totals(p.Totals), p.Unit})
+		if s.Name == fed.Name {
+			f.Published = append(f.Published, s.Published...)
 		}
 	}
 	f.Smallest, f.Median, f.Largest = s.All.Min, s.All.Median, s.All.Max

@@ -51,28 +51,20 @@ func newDataPartition(a *app) *cobra.Command {
 	return cmd
 }
 
-// amounts tells how large something is: of all clients together, and of one.
-type amounts struct {
-	Total  int `json:"total"`
-	Min    int `json:"min"`
-	Median int `json:"median"`
-	Max    int `json:"max"`
-}
-
 // partitionSummary is what data partition tells.
 type partitionSummary struct {
-	Name    string  `json:"name"`
-	Clients int     `json:"clients"`
-	Unseen  int     `json:"unseen_clients"`
-	Train   amounts `json:"train"`
-	Val     amounts `json:"val"`
-	Test    amounts `json:"test"`
-	Central int     `json:"central_test,omitempty"` // examples of the test set that is of no client
-	Classes int     `json:"classes"`
+	Name    string     `json:"name"`
+	Clients int        `json:"clients"`
+	Unseen  int        `json:"unseen_clients"`
+	Train   data.Sizes `json:"train"`
+	Val     data.Sizes `json:"val"`
+	Test    data.Sizes `json:"test"`
+	Central int        `json:"central_test,omitempty"` // examples of the test set that is of no client
+	Classes int        `json:"classes"`
 	// Held are the classes that a client has examples of.
-	Held amounts `json:"classes_of_a_client"`
+	Held data.Sizes `json:"classes_of_a_client"`
 	// Distances tell how far the classes of a client's parts differ.
-	Distances distances `json:"class_distance"`
+	Distances data.Distances `json:"class_distance"`
 	// Entropy is the entropy of the classes of all examples together, MeanEntropy the
 	// clients' own on average, in nats.
 	Entropy     float64  `json:"class_entropy"`
@@ -80,23 +72,8 @@ type partitionSummary struct {
 	Notes       []string `json:"notes"`
 }
 
-// distances are the distances of the parts of a client's examples.
-type distances struct {
-	TrainVal  distance `json:"train_val"`
-	TrainTest distance `json:"train_test"`
-	ValTest   distance `json:"val_test"`
-}
-
-// distance is the total variation between the class shares of two parts.
-type distance struct {
-	Clients int     `json:"clients"` // that have examples of both
-	Mean    float64 `json:"mean"`
-	Max     float64 `json:"max"`
-	Random  float64 `json:"mean_of_random_parts"` // if each client's examples were cut at random
-}
-
-// text writes a distance.
-func (d distance) text() string {
+// distanceText writes a distance.
+func distanceText(d data.Distance) string {
 	return fmt.Sprintf("%.3f on average, %.3f at most; %.3f for a random split", d.Mean, d.Max, d.Random)
 }
 
@@ -130,23 +107,23 @@ func (o *partitionOptions) run(ctx context.Context, a *app, c *config.Config) er
 	}
 	for _, part := range []struct {
 		name string
-		amounts
+		data.Sizes
 	}{{"train", s.Train}, {"validation", s.Val}, {"test", s.Test}} {
-		t.Row(part.name+" samples", oneline.Digits(part.Total)+", per client "+part.text())
+		t.Row(part.name+" samples", oneline.Digits(part.Total)+", per client "+sizesText(part.Sizes))
 	}
 	if s.Central > 0 {
 		t.Row("test set", oneline.Digits(s.Central)+" samples not owned by any client")
 	}
-	t.Row("classes", oneline.Digits(s.Classes)+", per client "+s.Held.text())
+	t.Row("classes", oneline.Digits(s.Classes)+", per client "+sizesText(s.Held))
 	if !fed.Lazy || fed.Synthetic {
 		t.Row("class entropy", fmt.Sprintf("%.3f nats over all samples, %.3f per client on average", s.Entropy, s.MeanEntropy))
 	}
 	for _, pair := range []struct {
 		parts string
-		distance
+		data.Distance
 	}{{"train/validation", s.Distances.TrainVal}, {"train/test", s.Distances.TrainTest}, {"validation/test", s.Distances.ValTest}} {
 		if pair.Clients > 0 {
-			t.Row(pair.parts+" classes", pair.text())
+			t.Row(pair.parts+" classes", distanceText(pair.Distance))
 		}
 	}
 	for _, n := range s.Notes {
@@ -155,8 +132,8 @@ func (o *partitionOptions) run(ctx context.Context, a *app, c *config.Config) er
 	return t.Flush()
 }
 
-// text writes what one client has.
-func (s amounts) text() string {
+// sizesText writes what one client has.
+func sizesText(s data.Sizes) string {
 	return fmt.Sprintf("%s to %s, median %s", oneline.Digits(s.Min), oneline.Digits(s.Max), oneline.Digits(s.Median))
 }
 
@@ -209,9 +186,9 @@ func summarize(fed *data.Federation, clients []figure.Bar) (partitionSummary, er
 	slices.Sort(held)
 	return partitionSummary{
 		Name: fed.Name, Clients: s.Clients, Unseen: s.Unseen,
-		Train: amounts(s.Train), Val: amounts(s.Val), Test: amounts(s.Test), Central: s.Central,
-		Classes: classes, Held: amounts{classes, held[0], held[len(held)/2], held[len(held)-1]},
-		Distances: distances{distance(apart.TrainVal), distance(apart.TrainTest), distance(apart.ValTest)},
+		Train: s.Train, Val: s.Val, Test: s.Test, Central: s.Central,
+		Classes: classes, Held: data.Sizes{Total: classes, Min: held[0], Median: held[len(held)/2], Max: held[len(held)-1]},
+		Distances: apart,
 		Entropy:   s.Entropy, MeanEntropy: s.MeanEntropy, Notes: append([]string{}, fed.Notes...),
 	}, nil
 }
