@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -201,13 +202,20 @@ func hostStudy(kind, dir string) error {
 	return os.WriteFile(dir+".outcome", text, 0o600)
 }
 
-// uninterrupted runs a study in one go.
+// whole are the outcomes of studies in one go, by kind: many tests have the same one.
+var whole sync.Map
+
+// uninterrupted runs a study in one go, or returns the outcome that it had before.
 func uninterrupted(t *testing.T, kind string) *outcome {
 	t.Helper()
+	if known, ok := whole.Load(kind); ok {
+		return known.(*outcome)
+	}
 	o, said, err := workOn(t.Context(), kind, filepath.Join(t.TempDir(), "whole"), 0)
 	if err != nil || strings.TrimSpace(said) != "" {
 		t.Fatalf("%s: %v %s", kind, err, said)
 	}
+	whole.Store(kind, o)
 	return o
 }
 
