@@ -22,10 +22,22 @@ type Predictions struct {
 	// prediction for each of them.
 	Labels []int32
 	Best   []nn.Prediction
+	// Probabilities has a number for each class, as many as the function Probabilities says, of each label that is
+	// counted.
+	Probabilities []float64
 	// Targets and Outputs take their place where a loss reads targets: as many
 	// numbers per example as the model has outputs. The output of a label is its
 	// probability.
 	Targets, Outputs []float32
+}
+
+// Probabilities is of how many classes Predictions have the probabilities: of all classes of models that answer with
+// one class for each example, if they are at most 100, else 0.
+func Probabilities(m *nn.Model) int {
+	if !Measured(m) || m.Loss().Target() != nn.OneLabel || m.Classes() > 100 {
+		return 0
+	}
+	return m.Classes()
 }
 
 // splitOf returns the set of a client by its name.
@@ -64,14 +76,15 @@ func (e *Engine) Predict(ctx context.Context, weights []float32, splits []string
 
 // predictEach is Predict of some clients.
 func (e *Engine) predictEach(ctx context.Context, weights []float32, clients []data.Client, splits []string, each func(Predictions) error) error {
-	frozen := e.frozen(len(clients) * len(splits))
+	frozen, classes := e.frozen(len(clients)*len(splits)), Probabilities(e.cfg.Model)
 	for at := 0; at < len(clients); at += predictBlock {
 		block := make([]Predictions, min(predictBlock, len(clients)-at)*len(splits))
 		err := e.each(ctx, len(block), func(i int, w *worker) error {
 			client, split := at+i/len(splits), splits[i%len(splits)]
 			p := &block[i]
 			p.Client, p.Split = client, split
-			return w.predict(p, weights, frozen, splitOf(&clients[client], split), !e.cfg.Model.Loss().Numbers())
+			v := splitOf(&clients[client], split)
+			return w.predict(p, weights, frozen, v, !e.cfg.Model.Loss().Numbers(), classes)
 		})
 		if err != nil {
 			return err
@@ -86,8 +99,11 @@ func (e *Engine) predictEach(ctx context.Context, weights []float32, clients []d
 }
 
 // predict adds to p the labels, or targets, of a set of examples and what the weights
-// predict; the outputs of labels become probabilities.
-func (w *worker) predict(p *Predictions, weights []float32, frozen *nn.Frozen, v data.View, labels bool) error {
+// predict; the outputs of labels become probabilities, as do those of a number of classes.
+func (w *worker) predict(
+	p *Predictions, weights []float32, frozen *nn.Frozen, v data.View, labels bool, classes int,
+) error {
+	t := &tally{every: 1, classes: classes}
 	return w.eachBatch(v, nil, 1, func(b *nn.Batch) {
 		b.Frozen = frozen
 		if w.targets > 0 {
@@ -99,8 +115,18 @@ func (w *worker) predict(p *Predictions, weights []float32, frozen *nn.Frozen, v
 			p.Targets, p.Outputs = append(p.Targets, b.Targets...), append(p.Outputs, b.Outputs...)
 			return
 		}
-		b.Best = make([]nn.Prediction, len(b.Labels))
+		b.Best, b.Outputs = make([]nn.Prediction, len(b.Labels)), make([]float32, t.classes*len(b.Labels))
+		if t.classes == 0 {
+			b.Outputs = nil
+		}
 		w.ws.Evaluate(weights, b)
+		if t.classes > 0 {
+			t.answers = t.answers[:0]
+			t.answer(b)
+			for at := 1; at < len(t.answers); at += 1 + t.classes {
+				p.Probabilities = append(p.Probabilities, t.answers[at:at+t.classes]...)
+			}
+		}
 		p.Labels, p.Best = append(p.Labels, b.Labels...), append(p.Best, b.Best...)
 	})
 }

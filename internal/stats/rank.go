@@ -19,19 +19,6 @@ func Spearman(x, y []float64) float64 {
 	return stat.Correlation(ranks(x), ranks(y), nil)
 }
 
-// Kendall returns the rank correlation tau-b of pairs of numbers: concordant pairs of them
-// less discordant ones, of those that are not tied; NaN where one side is all alike.
-func Kendall(x, y []float64) float64 {
-	sum, nx, ny := 0, 0, 0
-	for i := range x {
-		for j := range i {
-			a, b := cmp.Compare(x[i], x[j]), cmp.Compare(y[i], y[j])
-			sum, nx, ny = sum+a*b, nx+a*a, ny+b*b
-		}
-	}
-	return float64(sum) / math.Sqrt(float64(nx*ny))
-}
-
 // ranks returns the place of each number among all.
 func ranks(xs []float64) []float64 {
 	order := list.Made(len(xs), func(i int) int { return i })

@@ -6,18 +6,6 @@ import (
 )
 
 // TestSpearman compares with the ranks of pandas 2.2 and their Pearson correlation.
-// TestKendall compares with numbers by hand: five concordant pairs, four discordant ones and
-// one that is tied on one side.
-func TestKendall(t *testing.T) {
-	x, y := []float64{3, 1, 4, 1, 5}, []float64{9, 2, 6, 5, 3}
-	if got, want := Kendall(x, y), 1/math.Sqrt(9*10); math.Abs(got-want) > 1e-15 || Kendall(y, x) != got {
-		t.Errorf("%v, want %v", got, want)
-	}
-	if same, none := Kendall(x, x), Kendall(x, make([]float64, 5)); same != 1 || !math.IsNaN(none) {
-		t.Errorf("the same order: %v; no order: %v", same, none)
-	}
-}
-
 func TestSpearman(t *testing.T) {
 	for _, tt := range []struct {
 		x, y []float64

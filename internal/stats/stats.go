@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -39,6 +40,9 @@ func Of(xs []float64) Sample {
 	}
 	return s
 }
+
+// Known is Of the numbers that are not NaN.
+func Known(xs []float64) Sample { return Of(list.Where(xs, func(x float64) bool { return x == x })) }
 
 // Paired sums up differences of pairs, and returns the two-sided p of Student's paired test that
 // their mean is 0; NaN with fewer than two.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -116,8 +117,10 @@ func (a *app) showSeeds(ctx context.Context, dir string, each bool) error {
 		}
 	}
 	if a.verbose && shown.Completed > 0 {
-		if err := a.printSeedLines(&shown, lines); err != nil {
-			return err
+		if t := view.MeasureTable(finished.Errors()...); t != nil {
+			if err := errors.Join(printTable(a.out, plain(t.Title), t.Head, t.Rows), table.Text(a.out, "")); err != nil {
+				return err
+			}
 		}
 	}
 	if err := a.printWithout(finished...); err != nil {
@@ -195,7 +198,7 @@ func sumUp(studies []seedEntry) []*seedLine {
 		}
 		l.values = append(l.values, *x)
 	}
-	errors := func(of string, e *seedErrors) {
+	rates := func(of string, e *seedErrors) {
 		if e == nil {
 			return
 		}
@@ -209,7 +212,7 @@ func sumUp(studies []seedEntry) []*seedLine {
 		}
 	}
 	for _, e := range studies {
-		if errors(ofReturned, e.Returned); e.Returned == nil || e.about.Errors().Evaluation == nil {
+		if rates(ofReturned, e.Returned); e.Returned == nil || e.about.Errors().Evaluation == nil {
 			continue
 		}
 		for _, p := range view.Parts {
@@ -220,7 +223,7 @@ func sumUp(studies []seedEntry) []*seedLine {
 		}
 	}
 	for _, e := range studies {
-		errors(ofSurvivor, e.LastSurvivor)
+		rates(ofSurvivor, e.LastSurvivor)
 	}
 	for _, e := range studies {
 		if e.Returned == nil {
@@ -275,22 +278,6 @@ func (a *app) printEachSeed(s *seedsShown) error {
 			row = append(row, errorText(e.Returned.Measure, e.Returned.GlobalTest), errorText(e.Returned.Measure, e.Returned.PersonalizedTest))
 		}
 		t.Row(row...)
-	}
-	t.Row("")
-	return t.Flush()
-}
-
-// printSeedLines prints all measures over the seeds.
-func (a *app) printSeedLines(s *seedsShown, lines []*seedLine) error {
-	returned := "winner"
-	if s.Command == config.ModeRun {
-		returned = "trained"
-	}
-	fmt.Fprintf(a.out, "mean over %d of %d seeds with %.0f %% confidence interval (Student's t)\n", s.Completed, s.Seeds, 100*s.Confidence)
-	t := table.New(a.out, "model", "measure", "seeds", "mean", "interval", "standard deviation")
-	for _, l := range lines {
-		of := map[string]string{ofReturned: returned, ofSurvivor: "survivor", ofStudy: ofStudy}[l.of]
-		t.Row(append([]string{of}, l.cells(s.measure(), s.scale())...)...)
 	}
 	t.Row("")
 	return t.Flush()
@@ -420,19 +407,4 @@ func (l *seedLine) format(measure string, scale result.Scale) (text func(float64
 		return func(v float64) string { return strconv.FormatFloat(100*v, 'f', 2, 64) }, " %"
 	}
 	return result.Number, ""
-}
-
-// cells writes a measure.
-func (l *seedLine) cells(measure string, scale result.Scale) []string {
-	x := l.sample()
-	text, unit := l.format(measure, scale)
-	name := strings.ReplaceAll(l.key, "_", " ")
-	if l.key == "best_score" {
-		name = scale.String()
-	}
-	cells := []string{name, strconv.Itoa(x.N), text(x.Mean) + unit, "-", "-"}
-	if !math.IsNaN(x.Half) {
-		cells[3], cells[4] = text(x.Mean-x.Half)+" .. "+text(x.Mean+x.Half)+unit, text(x.SD)+unit
-	}
-	return cells
 }

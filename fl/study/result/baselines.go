@@ -8,6 +8,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -74,13 +75,7 @@ func OverSeeds(seeds [][]Comparand) (all []Comparand) {
 		return slices.Concat(seeds...)
 	}
 	mean := func(of func(seed int) *float64) (*float64, *float64) {
-		var values []float64
-		for seed := range seeds {
-			if x := of(seed); x != nil {
-				values = append(values, *x)
-			}
-		}
-		s := stats.Of(values)
+		s := stats.Known(list.Made(len(seeds), func(seed int) float64 { return Defined(of(seed)) }))
 		return defined(s.Mean), defined(s.Half)
 	}
 	for i, first := range seeds[0] {
@@ -118,6 +113,14 @@ func OverSeeds(seeds [][]Comparand) (all []Comparand) {
 	return all
 }
 
+// Defined is NaN for nil.
+func Defined(x *float64) float64 {
+	if x == nil {
+		return math.NaN()
+	}
+	return *x
+}
+
 // defined is nil for NaN.
 func defined(x float64) *float64 {
 	if math.IsNaN(x) {
@@ -144,11 +147,9 @@ func Without(e *fl.Evaluation, baselines []*record.Alone) (all []Comparand) {
 			if personal {
 				t.Test, t.ROCAUC = c.Personalized, c.PersonalizedAUC
 			}
-			if m.errors, m.aucs = append(m.errors, t.Test), append(m.aucs, math.NaN()); len(clients) <= mostListed {
+			m.errors, m.aucs = append(m.errors, t.Test), append(m.aucs, -Defined(t.ROCAUC))
+			if len(clients) <= mostListed {
 				m.Clients = append(m.Clients, t)
-			}
-			if t.ROCAUC != nil {
-				m.aucs[len(m.aucs)-1] = -*t.ROCAUC
 			}
 		}
 		for i := range all {

@@ -3,10 +3,10 @@ package view
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/result"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
@@ -17,13 +17,7 @@ type Seeds []*Overview
 
 // Sample sums up a quantity, NaN where a study lacks it, of the studies that have it.
 func (s Seeds) Sample(of func(*Overview) float64) stats.Sample {
-	var values []float64
-	for _, o := range s {
-		if x := of(o); !math.IsNaN(x) {
-			values = append(values, x)
-		}
-	}
-	return stats.Of(values)
+	return stats.Known(list.Of(s, of))
 }
 
 // Mean writes the mean of a number by which the studies are told with half the width of its interval, empty

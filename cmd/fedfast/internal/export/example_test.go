@@ -91,5 +91,5 @@ func ExamplePredictions() {
 		panic(err)
 	}
 	fmt.Println(strings.SplitN(string(text), "\n", 2)[0])
-	// Output: client,split,example,step,label,predicted,probability
+	// Output: client,split,example,step,label,predicted,probability,p0,p1,p2,p3,p4,p5,p6,p7,p8,p9
 }

@@ -20,9 +20,10 @@ const groupRows = 1 << 16
 
 // columns are the columns of the file: the client and which of its sets, the number of
 // the example in it and the place in its sequence (0 for one label an example),
-// both from 0, the true and the predicted class, and the latter's probability.
-func columns() []parquet.TableColumn {
-	return []parquet.TableColumn{
+// both from 0, the true and the predicted class, the latter's probability and, of models with few classes and one
+// label an example, p0, p1 and so on, the probability of each class.
+func columns(classes int) []parquet.TableColumn {
+	all := []parquet.TableColumn{
 		{Name: "client", Kind: parquet.ByteArray},
 		{Name: "split", Kind: parquet.ByteArray},
 		{Name: "example", Kind: parquet.Int64},
@@ -31,6 +32,10 @@ func columns() []parquet.TableColumn {
 		{Name: "predicted", Kind: parquet.Int64},
 		{Name: "probability", Kind: parquet.Double},
 	}
+	for k := range classes {
+		all = append(all, parquet.TableColumn{Name: "p" + strconv.Itoa(k), Kind: parquet.Double})
+	}
+	return all
 }
 
 // targetColumns returns the columns for numeric targets and for several labels per
@@ -67,7 +72,10 @@ func Predictions(ctx context.Context, s study.Setup, weights []float32, splits [
 	}
 	defer func() { err = errors.Join(err, f.to.Close()) }()
 	targets := s.Model.TargetsPerExample()
-	if err := f.begin(targets > 0); err != nil {
+	if f.rows = targetColumns(); targets == 0 {
+		f.rows = columns(fl.Probabilities(s.Model))
+	}
+	if err := f.begin(); err != nil {
 		return err
 	}
 	err = study.Predict(ctx, s, weights, splits, func(p fl.Predictions) error {
@@ -103,7 +111,7 @@ func create(path string) (*predictions, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &predictions{to: out, rows: columns()}
+	f := &predictions{to: out}
 	if filepath.Ext(path) == ".parquet" {
 		f.parquet = parquet.NewWriter(out)
 		return f, nil
@@ -112,11 +120,8 @@ func create(path string) (*predictions, error) {
 	return f, nil
 }
 
-// begin chooses the columns, before anything is added: those of targets or of classes.
-func (f *predictions) begin(targets bool) error {
-	if targets {
-		f.rows = targetColumns()
-	}
+// begin names the columns, before anything is added.
+func (f *predictions) begin() error {
 	if f.csv == nil {
 		return nil
 	}
@@ -141,8 +146,12 @@ func (f *predictions) add(client string, p fl.Predictions, perExample int) error
 		if label < 0 {
 			continue
 		}
-		err := f.row(client, p.Split, int64(i/perExample), int64(i%perExample), int64(label), int64(p.Best[i].Class), float64(p.Best[i].Probability))
-		if err != nil {
+		values := []any{client, p.Split, int64(i / perExample), int64(i % perExample), int64(label)}
+		values = append(values, int64(p.Best[i].Class), float64(p.Best[i].Probability))
+		for len(p.Probabilities) > 0 && len(values) < len(f.rows) {
+			values, p.Probabilities = append(values, p.Probabilities[0]), p.Probabilities[1:]
+		}
+		if err := f.row(values...); err != nil {
 			return err
 		}
 	}

@@ -46,7 +46,8 @@ func TestPredictionFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.begin(false); err != nil {
+		f.rows = columns(0)
+		if err := f.begin(); err != nil {
 			t.Fatal(err)
 		}
 		if err := f.add("a, \"b\"", p, perExample); err != nil {

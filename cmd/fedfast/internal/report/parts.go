@@ -34,9 +34,9 @@ func (s *Study) Figures(part string) []*figure.Figure {
 	switch part {
 	case "result":
 		if s.Mode == config.ModeRun {
-			return some(s.answerCurve(), s.clockCurve(), s.history())
+			return some(s.answerCurve(), s.clockCurve(), s.history(), s.reliability())
 		}
-		return some(s.front(), s.answerCurve(), s.history())
+		return some(s.front(), s.answerCurve(), s.history(), s.reliability())
 	case "clients":
 		if len(s.clients) == 0 {
 			return some(s.spread())
@@ -58,6 +58,32 @@ func (s *Study) Figures(part string) []*figure.Figure {
 		return some(s.timeline(), Shifts(s.Overview, s.workers, s.stretches))
 	}
 	return nil
+}
+
+// reliability shows how often the predictions of a probability are right.
+func (s *Study) reliability() *figure.Figure {
+	ideal := figure.Line{Name: "as often as predicted", Points: []figure.Point{{}, {X: 1, Y: 1}}}
+	lines := []figure.Line{ideal}
+	for _, p := range view.Tests(s.Judged())[:2] {
+		if e := s.Errors(); e == nil || e.Evaluation == nil || p.Over(e.Evaluation).Measures == nil {
+			continue
+		}
+		line := figure.Line{Name: p.Name}
+		for _, b := range p.Over(s.Errors().Evaluation).Measures.Reliability {
+			line.Points = append(line.Points, figure.Point{X: b.Confidence, Y: b.Accuracy})
+		}
+		if len(line.Points) > 0 {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 1 {
+		return nil
+	}
+	p := figure.Panel{X: figure.Axis{Label: "mean probability of the predicted class", Zero: true}, Lines: lines}
+	p.Y = figure.Axis{Label: "share of right predictions", Zero: true}
+	return &figure.Figure{
+		Name: "reliability", Title: "Reliability of probabilities, 15 bins", Width: column, Height: row, Panels: []figure.Panel{p},
+	}
 }
 
 // Figures returns the figures of a report on studies: of one all of its parts, of several those of their
