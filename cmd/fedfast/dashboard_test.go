@@ -299,7 +299,8 @@ func TestPagesOfFinishedStudies(t *testing.T) {
 	b.click(`[aria-label="Compare seeds"]`, `[aria-label="Compare first"]`)
 	b.until(`by("compare").textContent === "Compare 3 studies"`)
 	b.click("#compare")
-	b.until(`document.querySelectorAll("#shown table").length > 0 && [...document.querySelectorAll("#shown img")].every((i) => i.naturalWidth > 100)`)
+	b.until(`document.querySelectorAll("#shown table").length > 0 && 
+		[...document.querySelectorAll("#shown figure")].every((f) => f.drawing.getBBox().width > 100)`)
 	if text := b.value(`document.body.innerText`).(string); !strings.Contains(text, "over seeds") ||
 		!strings.Contains(text, "Personalized test error: first ") || !strings.Contains(text, "fleet.devices") {
 		t.Errorf("the comparison says %s", text)
@@ -324,35 +325,54 @@ func TestPagesOfFinishedStudies(t *testing.T) {
 		u.setSeries(i, {focus: true});
 	})()`)
 	b.until(`!by("card").hidden && by("card").textContent.includes("(best)") && by("card").textContent.includes("client.lr")`)
-	b.value(`window.saved = {}; save = async (name, x) => (saved[name] = x instanceof Blob ? x.type + " " + x.size : x)`)
-	for _, form := range []string{"SVG", "PNG", "CSV"} {
-		b.click(fmt.Sprintf(`[aria-label="Download the curves as %s"]`, form))
-	}
-	b.until(`saved["curves.svg"]?.startsWith("<svg") && /^image\/png \d{4,}$/.test(saved["curves.png"]) && saved["curves.csv"].split("\n").length > 20`)
+	b.until(`by("trial-count").textContent === page.study.trials + " of " + page.study.trials + " trials" &&
+		page.study.all.length === page.study.trials + 1`)
+	b.value(`window.saved = {}; for (const a of document.querySelectorAll("#curve-files a"))
+		fetch(a.href).then(async (r) => (saved[a.textContent] = await r.text()))`)
+	b.until(`saved.SVG?.startsWith("<svg") && saved.PNG?.slice(1, 4) === "PNG" &&
+		saved.PDF?.startsWith("%PDF") && saved.CSV?.split("\n").length > 5`)
 	for _, axis := range []string{"seconds", "clock", "updates"} {
 		b.value(fmt.Sprintf(`by("axis").value = %q; by("axis").dispatchEvent(new Event("change"))`, axis))
 		b.until(fmt.Sprintf(`fedfast.curves.by === %q && fedfast.curves.data.slice(1).flat().some((y) => y !== null)`, axis))
 	}
 	b.click(`#trials button`)
-	b.until(`by("drawer").open && by("drawer-config").textContent.includes("[client]") && document.querySelectorAll("#drawer-part img").length >= 2`)
+	b.until(`by("drawer").open && by("drawer-config").textContent.includes("[client]") && document.querySelectorAll("#drawer-part figure").length >= 2 && view.get("trial")`)
 	b.looks("drawer")
 	b.click("#drawer-close")
 	for tab, want := range map[string]string{
-		"params": "client.lr", "clients": "Gini", "fleet": "vanished", "tuner": "",
+		"params": "finalists", "clients": "Gini", "fleet": "vanished", "tuner": "",
 		"timeline": "Sessions", "config": "[client_tuner]",
 	} {
 		b.click("#tab-" + tab)
 		b.until(fmt.Sprintf(`!by("other").hidden && !by("part").textContent.startsWith("Reading") && by("other").textContent.includes(%q)`, want))
 		b.looks("tab-" + tab)
 	}
+	// The address shows the same again: a tab, and what is chosen.
 	b.click("#tab-params")
-	b.until(`document.querySelectorAll("#parallel .grip").length > 2`)
+	b.until(`location.search.includes("tab=params") && location.search.includes("by=updates")`)
+	b.do(chromedp.Reload())
+	b.until(`window.fedfast && fedfast.page.tab === "params" && fedfast.curves.by === "updates" &&
+		document.querySelector("#part figure")?.drawing`)
+	// Keys, or the pointer, go through a picture's points and open a trial.
+	const figureOf = `[...document.querySelectorAll("#part figure")].find((f) => f.drawing.id === "figure-%s")`
+	b.value(fmt.Sprintf(figureOf, "parallel") + ".focus()")
+	b.do(chromedp.KeyEvent(kb.ArrowRight))
+	b.until(`/^trial \d/.test(document.querySelector(".tip:not([hidden])")?.textContent)`)
+	b.do(chromedp.KeyEvent(kb.Enter))
+	b.until(`by("drawer").open && view.get("trial") && by("drawer-title").textContent.startsWith("Trial ")`)
+	b.do(chromedp.KeyEvent(kb.Escape))
+	b.until(`!by("drawer").open && !location.search.includes("trial=")`)
+	b.click("#tab-clients")
+	b.until(fmt.Sprintf(figureOf, "sizes"))
 	b.value(`(() => {
-		const grip = [...document.querySelectorAll("#parallel .grip")].at(-1), box = grip.getBoundingClientRect();
-		grip.setPointerCapture = () => 0;
-		for (const [kind, y] of [["pointerdown", 0.7], ["pointermove", 0.99], ["pointerup", 0.99]]) grip.dispatchEvent(new PointerEvent(kind, {clientX: box.x + 5, clientY: box.y + y * box.height}));
+		const svg = ` + fmt.Sprintf(figureOf, "sizes") + `.drawing;
+		svg.scrollIntoView();
+		const box = svg.querySelector("[data-name^=client]").getBoundingClientRect();
+		const at = {clientX: box.x + box.width / 2, clientY: box.y + box.height / 2, movementX: 1};
+		svg.dispatchEvent(new PointerEvent("pointermove", {bubbles: true, composed: true, ...at}));
 	})()`)
-	b.until(`+by("parallel").dataset.chosen > 0 && +by("parallel").dataset.chosen < fedfast.page.study.all.length && document.querySelector(".path.off")`)
+	b.until(`/^client \S+\ntest samples of the client: \d+\ntest error, %: [0-9.]+$/.test(
+		document.querySelector(".tip:not([hidden])")?.textContent)`)
 	b.clean()
 }
 
@@ -367,6 +387,9 @@ func reportsInABrowser(t *testing.T, dir string) {
 		if high := b.value(`document.documentElement.scrollHeight`).(float64); high > 4000 {
 			t.Errorf("%s is %v pixels high", name, high)
 		}
+		b.value(`document.querySelector("figure").focus()`)
+		b.do(chromedp.KeyEvent(kb.ArrowRight))
+		b.until(`document.querySelector(".tip:not([hidden])")?.textContent.includes("\n")`)
 		b.looks("report")
 		b.clean()
 	}
@@ -392,8 +415,8 @@ func TestDashboardOfManyRounds(t *testing.T) {
 	defer func() { _ = st.Close() }()
 	b.do(chromedp.Navigate(home + "study?dir=large"))
 	b.until(`window.fedfast && fedfast.page.drawn`)
-	t.Logf("%d rounds: painted after %.0f ms, curves sketched after %.0f ms, drawn after %.0f ms", 200*(length-20),
-		b.value("fedfast.page.painted"), b.value("fedfast.page.sketched"), b.value("fedfast.page.drawn"))
+	t.Logf("%d rounds: painted after %.0f ms, curves drawn after %.0f ms", 200*(length-20),
+		b.value("fedfast.page.painted"), b.value("fedfast.page.drawn"))
 	for step := range 20 {
 		for trial := range 200 {
 			round(trial, length-20+step+1)

@@ -125,8 +125,10 @@ type Form string
 // The forms, by the ends of their files' names.
 const (
 	SVG Form = ".svg"
-	PNG Form = ".png"
-	PDF Form = ".pdf"
+	// Live is an SVG that tells scripts what its elements are.
+	Live Form = ".live.svg"
+	PNG  Form = ".png"
+	PDF  Form = ".pdf"
 	// CSV is the table behind the picture.
 	CSV Form = ".csv"
 )
@@ -155,9 +157,9 @@ func (f *Figure) Write(w io.Writer, form Form, theme Theme) error {
 		return f.writePNG(w, theme)
 	case PDF:
 		return f.writePDF(w)
-	case SVG:
+	case SVG, Live:
 	}
-	return f.writeSVG(w)
+	return f.writeSVG(w, form == Live)
 }
 
 // check refuses what cannot be drawn.

@@ -153,10 +153,12 @@ func (a *Paths) draw(s *sheet, f *plane) {
 				p = pen{color: s.colors.line(boldLine), width: 2.4}
 			}
 			for _, part := range q.stretches(scales, f) {
+				f.named(q.Name)
 				f.stroke(p, part...)
 			}
 		}
 	}
+	f.named("")
 	for i := range a.Axes {
 		scales[i].draw(s, f, f.x(float64(i)))
 	}

@@ -227,6 +227,8 @@ func (s *sheet) panel(c canvas, p *Panel, in rect) {
 		s.places(f, p)
 		return
 	}
+	f.group(p)
+	defer f.group(nil)
 	line := func(f *plane, l *Line, c int) { s.line(f, l, c, len(p.Dots) > 0) }
 	for _, draw := range []func(*plane, *Line, int){s.bands, s.runs, line} {
 		for i := range p.Lines {
@@ -236,9 +238,11 @@ func (s *sheet) panel(c canvas, p *Panel, in rect) {
 	}
 	for _, d := range p.Dots {
 		for _, q := range d.Points {
+			f.named(cmp.Or(q.Name, d.Name))
 			s.mark(f, slices.Index(s.names, d.Name), point{f.x(q.X), f.y(q.Y)})
 		}
 	}
+	f.named("")
 }
 
 // places draws the points of lines at places that have names, those of one place
@@ -378,7 +382,9 @@ func (s *sheet) runs(f *plane, l *Line, color int) {
 // other places than those of other lines. last leaves only that of the last point, beside
 // dots, which would be taken for them.
 func (s *sheet) line(f *plane, l *Line, c int, last bool) {
+	f.named(l.Name)
 	f.path(s.pen(c), l.Points, l.Step)
+	f.named("")
 	every := 1
 	if n := len(l.Points); n > mostMarkers {
 		every = (n + 7) / 8

@@ -24,9 +24,9 @@ var (
 
 // writeSVG draws in light colours and makes each style a class, which has the colours
 // of both themes; so one file follows its viewer.
-func (f *Figure) writeSVG(w io.Writer) error {
+func (f *Figure) writeSVG(w io.Writer, live bool) error {
 	s := f.sheet(Light)
-	c := &svgCanvas{height: s.height}
+	c := &svgCanvas{height: s.height, live: live}
 	s.draw(c)
 	id := "figure-" + strings.Trim(notName.ReplaceAllString(f.Name, "-"), "-")
 	var out bytes.Buffer
@@ -55,6 +55,33 @@ type svgCanvas struct {
 	body   strings.Builder
 	height float64
 	styles []string
+	live   bool
+	about  string // attributes for scripts of what is drawn
+}
+
+// named says in a Live picture what is drawn from here on, empty for nothing.
+func (f *plane) named(text string) {
+	if c, ok := f.canvas.(*svgCanvas); ok && c.live {
+		if c.about = ""; text != "" {
+			c.about = ` data-name="` + html.EscapeString(clean(text)) + `"`
+		}
+	}
+}
+
+// group begins, or ends, the elements of a panel in a Live picture, with the ends of its axes on the sheet and in
+// numbers and whether they are logarithmic.
+func (f *plane) group(p *Panel) {
+	c, ok := f.canvas.(*svgCanvas)
+	switch {
+	case !ok || !c.live:
+	case p == nil:
+		c.body.WriteString("</g>\n")
+	default:
+		fmt.Fprintf(&c.body, "<g data-axes=\"%s,%s,%g,%g,%t,%s,%s,%g,%g,%t\" data-x=\"%s\" data-y=\"%s\">\n",
+			decimal(f.Min.X), decimal(f.Max.X), f.across.lo, f.across.hi, f.across.log,
+			decimal(c.height-f.Min.Y), decimal(c.height-f.Max.Y), f.up.lo, f.up.hi, f.up.log,
+			html.EscapeString(clean(p.X.Label)), html.EscapeString(clean(p.Y.Label)))
+	}
 }
 
 // class is the class of a style.
@@ -63,7 +90,7 @@ func (c *svgCanvas) class(style string) string {
 	if at < 0 {
 		at, c.styles = len(c.styles), append(c.styles, style)
 	}
-	return fmt.Sprintf(`class="s%d"`, at)
+	return fmt.Sprintf(`class="s%d"%s`, at, c.about)
 }
 
 // decimal writes a coordinate to a hundredth of a point.

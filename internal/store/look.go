@@ -39,14 +39,6 @@ func (v *View) Of(ctx context.Context, trial, after int, f func(Row) error, kind
 	return each(ctx, v.db, "SELECT "+columns+" FROM journal WHERE trial = ? AND round > ? AND "+in+" ORDER BY round, seq", f, args...)
 }
 
-// Spaced calls f for the committed rows of a kind about a trial, of every so manieth
-// round from the first on up to a last one, in their order, until it returns an error.
-// The index finds each at once.
-func (v *View) Spaced(ctx context.Context, trial, first, every, last int, f func(Row) error, kind string) error {
-	return each(ctx, v.db, "WITH RECURSIVE spaced(n) AS (SELECT ? UNION ALL SELECT n + ? FROM spaced WHERE n + ? <= ?)\nSELECT "+columns+
-		" FROM journal WHERE trial = ? AND kind = ? AND round IN (SELECT n FROM spaced) ORDER BY round", f, first, every, every, last, trial, kind)
-}
-
 // everyTrial are the different values of the column trial. The index finds each at
 // once; DISTINCT would go through all rows.
 const everyTrial = `WITH RECURSIVE every(trial) AS (

@@ -101,30 +101,6 @@ func (s *Study) Curves(ctx context.Context, o *Overview) ([][]Round, error) {
 	return curves, err
 }
 
-// Sketch returns every so manieth round of all trials of an overview, by the places of
-// the trials there, at once however many rounds there are. Their Mean is the round's
-// own score.
-func (s *Study) Sketch(ctx context.Context, o *Overview, every int) ([][]Round, error) {
-	curves := make([][]Round, len(o.Trials))
-	for i := range o.Trials {
-		t := &o.Trials[i]
-		err := s.view.Spaced(ctx, t.Number, t.First+1, every, t.Rounds, func(r store.Row) error {
-			e, err := result.ReadEntry(r)
-			if err != nil {
-				return err
-			}
-			round := Round{Round: e.Round, At: e.At, Seq: e.Seq, Measured: *e.Measured, Mean: e.Measured.Score}
-			round.drop()
-			curves[i] = append(curves[i], round)
-			return nil
-		}, store.KindRound)
-		if err != nil {
-			return nil, err
-		}
-	}
-	return curves, nil
-}
-
 // Plans calls f for each recorded plan of a trial's client tuner after a round, in
 // their order: entries of store.KindPlan, whose Round the plan is for.
 func (s *Study) Plans(ctx context.Context, trial, after int, f func(*result.Entry) error) error {

@@ -92,6 +92,8 @@ type Overview struct {
 	Started, Last time.Time
 	// Worked is how long processes have worked on it; of a finished study what its result tells.
 	Worked time.Duration
+	// Cores is how long their concurrent client tasks had for it, summed up.
+	Cores time.Duration
 	// Sessions are those processes.
 	Sessions []result.Session
 	// Rounds are those that all trials have run, Budget those that they will have
@@ -378,6 +380,7 @@ func (s *Study) times(ctx context.Context, o *Overview) error {
 			return err
 		}
 		o.Worked += last.Sub(first)
+		o.Cores += last.Sub(first) * time.Duration(max(1, o.Sessions[i].Workers))
 		o.Last = last
 		if i == 0 {
 			o.Started = first

@@ -81,8 +81,7 @@ var axes = map[string]func(o *view.Overview) func(*view.Round) float64{
 	},
 }
 
-// curves tells the curves of all trials, or where a sketch is asked for one round of
-// each column, which takes no time.
+// curves tells the curves of all trials.
 func (s *Server) curves(r *http.Request) (any, error) {
 	v, o, err := s.look(r)
 	if err != nil {
@@ -90,24 +89,19 @@ func (s *Server) curves(r *http.Request) (any, error) {
 	}
 	defer func() { _ = v.Close() }() // it was read only
 	d := drawn{Seq: o.Seq, Curves: map[string][]reals{}}
-	by := axes[r.URL.Query().Get("by")]
-	var curves [][]view.Round
-	switch r.URL.Query().Get("by") {
-	case "":
+	name := r.URL.Query().Get("by")
+	by := axes[name]
+	if by == nil {
+		return nil, requestError("by: must be seconds, clock or updates")
+	}
+	curves, err := v.Curves(r.Context(), o)
+	if err != nil {
+		return nil, err
+	}
+	if name == "" {
 		d.End = float64(length(o))
 		d.Width = float64(width(length(o), len(o.Trials)))
-		if r.URL.Query().Get("sketch") != "" {
-			curves, err = v.Sketch(r.Context(), o, int(d.Width))
-		} else {
-			curves, err = v.Curves(r.Context(), o)
-		}
-	default:
-		if by == nil {
-			return nil, requestError("by: must be seconds, clock or updates")
-		}
-		if curves, err = v.Curves(r.Context(), o); err != nil {
-			return nil, err
-		}
+	} else {
 		for _, rounds := range curves {
 			at := by(o)
 			for i := range rounds {
@@ -115,9 +109,6 @@ func (s *Server) curves(r *http.Request) (any, error) {
 			}
 		}
 		d.Width = max(d.End, 1) / float64(min(max(allColumns/max(1, len(o.Trials)), fewColumns), mostColumns))
-	}
-	if err != nil {
-		return nil, err
 	}
 	for _, metric := range metrics(o) {
 		d.Curves[metric] = []reals{}

@@ -1,7 +1,9 @@
 package dashboard
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,13 +35,12 @@ func tabs(o *view.Overview) []part {
 	return append(all, part{"timeline", "Timeline & sessions"}, part{"config", "Configuration"})
 }
 
-// picture is a figure of a report with the numbers behind it.
+// picture is a figure of a report.
 type picture struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	Wide  bool   `json:"wide"`
 	SVG   string `json:"svg"`
-	CSV   string `json:"csv"`
 }
 
 // shown is what a tab shows.
@@ -53,13 +54,11 @@ type shown struct {
 func (p *shown) add(figures []*figure.Figure) error {
 	for _, f := range figures {
 		x := picture{Name: f.Name, Title: f.Title, Wide: len(f.Panels) > 2 || f.Width > 700}
-		for form, to := range map[figure.Form]*string{figure.SVG: &x.SVG, figure.CSV: &x.CSV} {
-			var text strings.Builder
-			if err := f.Write(&text, form, figure.Light); err != nil {
-				return err
-			}
-			*to = text.String()
+		var text strings.Builder
+		if err := f.Write(&text, figure.Live, figure.Light); err != nil {
+			return err
 		}
+		x.SVG = text.String()
 		p.Pictures = append(p.Pictures, x)
 	}
 	return nil
@@ -67,21 +66,18 @@ func (p *shown) add(figures []*figure.Figure) error {
 
 // part tells a tab of a study as its report has it, or a trial.
 func (s *Server) part(r *http.Request) (any, error) {
-	dir, err := s.folder(r)
+	studies, err := s.read(r, 1)
 	if err != nil {
 		return nil, err
 	}
-	st, err := report.Read(r.Context(), dir)
-	if err != nil {
-		return nil, err
-	}
+	st := studies[0]
 	p := &shown{Text: []string{}, Pictures: []picture{}, Tables: []report.Table{}}
-	if text := r.URL.Query().Get("trial"); text != "" {
-		number, err := strconv.Atoi(text)
+	if r.URL.Query().Has("trial") {
+		figures, err := figuresOf(r, studies)
 		if err != nil {
-			return nil, requestError("trial: must be a number")
+			return nil, err
 		}
-		return p, p.add(st.TrialFigures(number))
+		return p, p.add(figures)
 	}
 	id := r.URL.Query().Get("part")
 	if text := st.Remark(id); text != "" {
@@ -89,21 +85,57 @@ func (s *Server) part(r *http.Request) (any, error) {
 	}
 	p.Tables = append(p.Tables, st.Tables(id)...)
 	if t := st.WorstClients(); id == "clients" && t != nil {
-		p.Tables = append(p.Tables, *t)
+		p.Tables = append(append(p.Tables, *t), st.Tables("classes")...)
 	}
 	return p, p.add(st.Figures(id))
+}
+
+// figuresOf are the figures of studies, or those of the trial that a request names.
+func figuresOf(r *http.Request, studies []*report.Study) ([]*figure.Figure, error) {
+	if !r.URL.Query().Has("trial") {
+		return report.Figures(studies)
+	}
+	number, err := strconv.Atoi(r.URL.Query().Get("trial"))
+	if err != nil {
+		return nil, requestError("trial: must be a number")
+	}
+	return studies[0].TrialFigures(number), nil
+}
+
+// figure writes one figure of a report, or of a trial's, as a file in a form.
+func (s *Server) figure(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	studies, err := s.read(r, 1)
+	var all []*figure.Figure
+	if err == nil {
+		all, err = figuresOf(r, studies)
+	}
+	name := query.Get("name")
+	form, wrong := figure.FormOf("x." + query.Get("form"))
+	at := slices.IndexFunc(all, func(f *figure.Figure) bool { return f.Name == name })
+	switch {
+	case wrong != nil:
+		err = requestError("form: must be svg, png, pdf or csv")
+	case err == nil && at < 0:
+		err = requestError("name: no figure " + strconv.Quote(name) + " is there yet")
+	}
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Disposition", `attachment; filename="`+all[at].Name+string(form)+`"`)
+	_ = all[at].Write(w, form, figure.Light) // who asked may be gone
 }
 
 // mostCompared is how many studies are compared at once.
 const mostCompared = 50
 
-// compare tells what several studies came to together.
-func (s *Server) compare(r *http.Request) (any, error) {
+// read reads the studies that a request names, least or more.
+func (s *Server) read(r *http.Request, least int) (studies []*report.Study, err error) {
 	dirs := r.URL.Query()["dir"]
-	if len(dirs) < 2 || len(dirs) > mostCompared {
-		return nil, requestError("dir: name from 2 to " + strconv.Itoa(mostCompared) + " studies")
+	if len(dirs) < least || len(dirs) > mostCompared {
+		return nil, requestError(fmt.Sprintf("dir: name from %d to %d studies", least, mostCompared))
 	}
-	var studies []*report.Study
 	for _, name := range dirs {
 		dir, err := s.at(name)
 		if err != nil {
@@ -115,6 +147,15 @@ func (s *Server) compare(r *http.Request) (any, error) {
 		}
 		st.Dir = name
 		studies = append(studies, st)
+	}
+	return studies, nil
+}
+
+// compare tells what several studies came to together.
+func (s *Server) compare(r *http.Request) (any, error) {
+	studies, err := s.read(r, 2)
+	if err != nil {
+		return nil, err
 	}
 	c, err := report.Compare(studies)
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"embed"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/report"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/internal/finite"
 	"github.com/fedfast/fedfast/internal/store"
@@ -50,6 +53,11 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /api/news", answer(s.news))
 	mux.HandleFunc("GET /api/part", answer(s.part))
 	mux.HandleFunc("GET /api/compare", answer(s.compare))
+	mux.HandleFunc("GET /api/figure", s.figure)
+	mux.HandleFunc("GET /hover.js", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+		_, _ = io.WriteString(w, report.Hover) // who asked may be gone
+	})
 	if s.Control != nil {
 		mux.HandleFunc("POST /api/stop", s.stop)
 	}
@@ -106,15 +114,6 @@ type requestError string
 
 func (b requestError) Error() string { return string(b) }
 
-// noStudyError is the error for a folder without a study.
-type noStudyError string
-
-// Error names the folder.
-func (dir noStudyError) Error() string { return string(dir) + ": study not found" }
-
-// Is makes it an fs.ErrNotExist.
-func (noStudyError) Is(target error) bool { return target == fs.ErrNotExist }
-
 // folder is the folder of the study that a request is about, by its path below the root.
 func (s *Server) folder(r *http.Request) (string, error) { return s.at(r.URL.Query().Get("dir")) }
 
@@ -122,7 +121,7 @@ func (s *Server) folder(r *http.Request) (string, error) { return s.at(r.URL.Que
 func (s *Server) at(name string) (string, error) {
 	path := filepath.FromSlash(name)
 	if !filepath.IsLocal(path) || !store.Exists(filepath.Join(s.Root, path)) {
-		return "", noStudyError(name)
+		return "", fmt.Errorf("study %s: %w", name, fs.ErrNotExist)
 	}
 	return filepath.Join(s.Root, path), nil
 }

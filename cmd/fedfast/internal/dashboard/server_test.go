@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"mime/multipart"
 	"net/http"
 	"net/http/cookiejar"
@@ -386,37 +385,6 @@ func TestNewsResumeExactly(t *testing.T) {
 	}
 	if n := ask(st.Seq(), last.Mark); n.PID != 0 {
 		t.Errorf("at the end: %+v", n)
-	}
-}
-
-// TestSketchIsOfTheCurves asks for curves both ways: a column of a sketch holds one of
-// the rounds of that column.
-func TestSketchIsOfTheCurves(t *testing.T) {
-	root := t.TempDir()
-	st, round := recorded(t, filepath.Join(root, "one"))
-	for range 2300 { // enough that a column holds several rounds
-		round()
-	}
-	if err := st.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	url := served(t, root)
-	curves := func(query string) (d struct {
-		Width  int
-		Curves map[string][][]float64
-	},
-	) {
-		get(t, url+"/api/curves?dir=one"+query, &d)
-		return d
-	}
-	whole, sketch := curves(""), curves("&sketch=1")
-	if whole.Width != 3 || sketch.Width != whole.Width || len(sketch.Curves["loss"][0]) != len(whole.Curves["loss"][0]) {
-		t.Fatalf("columns of %d and %d rounds, %d and %d numbers", whole.Width, sketch.Width, len(whole.Curves["loss"][0]), len(sketch.Curves["loss"][0]))
-	}
-	for i, x := range sketch.Curves["score"][0] {
-		if own := 1 / float64(3*(i/2)+1); math.Abs(x-own) > 1e-4*own { // the first of the column
-			t.Errorf("number %d of the sketch is %v, want %v", i, x, own)
-		}
 	}
 }
 

@@ -38,6 +38,7 @@ type Entry struct {
 	// Left is the estimated time to the end in seconds, of a running study.
 	Left    *float64   `json:"left"`
 	Worked  float64    `json:"worked"` // seconds
+	Cores   float64    `json:"cores"`  // seconds of all concurrent client tasks
 	Started *time.Time `json:"started"`
 	Problem string     `json:"problem,omitempty"`
 	// About says what was trained.
@@ -133,7 +134,7 @@ func (s *Server) below(dir string) string {
 // head is what the list tells of a study.
 func (s *Server) head(o *view.Overview) Entry {
 	e := Entry{
-		Dir: s.below(o.Dir), Name: o.Name, Command: o.Mode, State: o.State, PID: o.PID,
+		Dir: s.below(o.Dir), Name: o.Name, Command: o.Mode, State: o.State, PID: o.PID, Cores: o.Cores.Seconds(),
 		Trials: len(o.Suggested()), Rounds: o.Rounds, Budget: o.Budget, Worked: o.Worked.Seconds(),
 	}
 	if !o.Started.IsZero() {
@@ -183,8 +184,6 @@ type page struct {
 	Path     string      `json:"path"`  // of the folder
 	Word     string      `json:"word"`  // the path, as commands name it
 	Config   string      `json:"config"`
-	Sessions []session   `json:"sessions"`
-	Workers  []worker    `json:"workers"`  // of a study with a cluster
 	Metrics  []string    `json:"metrics"`  // that curves can tell
 	Models   string      `json:"models"`   // of which curves have test errors
 	Answer   []string    `json:"answer"`   // how good the model is
@@ -245,15 +244,6 @@ func settings(o *view.Overview, t *view.Trial) (string, error) {
 	return strings.TrimSpace(text.String() + "\n" + strings.Join(notes, "\n")), err
 }
 
-// session is a process that worked on the study.
-type session struct {
-	At      time.Time `json:"at"`
-	Version string    `json:"version"`
-	CPU     string    `json:"cpu"`
-	Level   string    `json:"level"`
-	Workers int       `json:"workers"`
-}
-
 // look opens the study that a request is about; who asked closes it.
 func (s *Server) look(r *http.Request) (*view.Study, *view.Overview, error) {
 	dir, err := s.folder(r)
@@ -271,7 +261,7 @@ func (s *Server) study(r *http.Request) (any, error) {
 	}
 	defer func() { _ = v.Close() }() // it was read only
 	p := page{
-		Entry: s.head(o), Seq: o.Seq, All: []trial{}, Sessions: []session{}, Metrics: metrics(o),
+		Entry: s.head(o), Seq: o.Seq, All: []trial{}, Metrics: metrics(o),
 		Models: strings.TrimPrefix(config.Models(o.Config.Measures(o.Mode)), "the "), Answer: o.Answer(), Next: append([]view.Step{}, o.Next()...), Discount: o.Config.Discount(), Path: o.Dir, Word: oneline.Path(o.Dir), Config: o.Text, Parts: tabs(o),
 	}
 	for i := range o.Trials {
@@ -294,12 +284,6 @@ func (s *Server) study(r *http.Request) (any, error) {
 	p.Where, scores = o.AtRung(func(*view.Trial) bool { return true })
 	for i, score := range scores {
 		p.All[i].At = &score
-	}
-	for _, x := range o.Sessions {
-		p.Sessions = append(p.Sessions, session{x.At, x.Version, x.CPU, x.Level, x.Workers})
-	}
-	if p.Workers, err = workersOf(r.Context(), v, o); err != nil {
-		return nil, err
 	}
 	p.Control = s.Control != nil && v.Dir() == s.Root && o.State == view.Running && o.Tune == nil
 	for _, a := range o.Acts {

@@ -1,10 +1,10 @@
 package dashboard
 
 import (
-	"encoding/json"
 	"io"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -55,19 +55,10 @@ func TestWorkersAreShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := served(t, root)
-	for dir, want := range map[string]string{
-		"with":  `[{"name":"box-1","machine":"box","state":"here","trial":0,"cpu":"","level":"avx2","workers":4},{"name":"den-2","machine":"den","state":"lost","trial":null,"cpu":"","level":"","workers":0}]`,
-		"alone": "null",
-	} {
-		_, _, text := fetched(t, url+"/api/study?dir="+dir)
-		var p struct{ Workers json.RawMessage }
-		if err := json.Unmarshal([]byte(text), &p); err != nil || string(p.Workers) != want {
-			t.Errorf("%s: %v, workers %s, want %s", dir, err, p.Workers, want)
-		}
-	}
+	box := regexp.MustCompile(`"box-1","box","","avx2","4","[^"]+","here","1","2"`)
 	for dir, want := range map[string]bool{"with": true, "alone": false} {
 		code, kind, text := fetched(t, url+"/api/part?part=timeline&dir="+dir)
-		if code != http.StatusOK || kind != "application/json" || strings.Contains(text, "Timeline of workers") != want {
+		if code != http.StatusOK || kind != "application/json" || strings.Contains(text, "Timeline of workers") != want || box.MatchString(text) != want {
 			t.Errorf("the timeline of %s is %d %s %.300s", dir, code, kind, text)
 		}
 	}

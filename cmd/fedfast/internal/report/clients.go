@@ -63,41 +63,6 @@ func (s *Study) ecdf() *figure.Figure {
 	}
 }
 
-// bins is how many bars a histogram has.
-const bins = 20
-
-// histogram counts the clients by their test errors.
-func (s *Study) histogram() *figure.Figure {
-	e := s.errors()
-	var lines []figure.Line
-	for _, m := range bothModels {
-		xs := s.errorsOf(m)
-		if len(xs) < 2 {
-			continue
-		}
-		hi := 1.0
-		if e.unit == "" {
-			hi = max(xs[len(xs)-1], 1e-9)
-		}
-		counts := make([]int, bins)
-		for _, x := range xs {
-			counts[max(0, min(bins-1, int(bins*x/hi)))]++
-		}
-		line := figure.Line{Name: m.name + " model", Step: true}
-		for i, n := range counts {
-			line.Points = append(line.Points, figure.Point{X: e.by * hi * float64(i) / bins, Y: float64(n)})
-		}
-		line.Points = append(line.Points, figure.Point{X: e.by * hi, Y: float64(counts[bins-1])})
-		lines = append(lines, line)
-	}
-	if lines == nil {
-		return nil
-	}
-	return &figure.Figure{Name: "histogram", Title: "Clients by test " + e.name, Width: column, Height: row, Panels: []figure.Panel{{
-		X: figure.Axis{Label: "test " + e.name + e.unit, Zero: true}, Y: figure.Axis{Label: "clients", Zero: true}, Lines: lines,
-	}}}
-}
-
 // mostDots is how many clients have a dot.
 const mostDots = 400
 

@@ -2,7 +2,9 @@ package report
 
 import (
 	"cmp"
+	"crypto/sha256"
 	_ "embed" // the page
+	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
@@ -18,7 +20,21 @@ import (
 //go:embed page.html
 var pageText string
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"breakable": breakable}).Parse(pageText))
+// Hover is the script that says what is nearest to the pointer in a figure.Live.
+//
+//go:embed hover.js
+var Hover string
+
+// hash is what the page's policy knows the script by.
+func hash() string {
+	sum := sha256.Sum256([]byte("\n" + Hover))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"breakable": breakable, "hash": hash,
+	"hover": func() template.JS { return template.JS(Hover) }, //nolint:gosec // it is embedded
+}).Parse(pageText))
 
 // breakable is a name that may go on in the next line after its dots, so that a table of
 // many hyperparameters is as wide as paper.
@@ -49,7 +65,6 @@ type sheet struct {
 	Sections            []section
 	Trials, Pruned      *Table
 	More                []section // folded
-	Tables              []Table   // after them
 	Facts               []fact
 	Config, Again       string
 }
@@ -108,7 +123,7 @@ func draw(id string, f *figure.Figure) (picture, error) {
 	p := picture{Wide: f.Width > column}
 	f.Name = id + "-" + f.Name
 	var svg strings.Builder
-	if err := f.Write(&svg, figure.SVG, figure.Light); err != nil {
+	if err := f.Write(&svg, figure.Live, figure.Light); err != nil {
 		return p, err
 	}
 	p.SVG = template.HTML(svg.String()) //nolint:gosec // its texts were escaped
@@ -173,11 +188,6 @@ func (s *Study) sheet(id string) (*sheet, error) {
 			out.More = append(out.More, sec)
 		default:
 			out.Sections = append(out.Sections, sec)
-		}
-	}
-	for _, t := range []*Table{s.sessionTable(), s.workerTable()} {
-		if t != nil {
-			out.Tables = append(out.Tables, *t)
 		}
 	}
 	return out, nil

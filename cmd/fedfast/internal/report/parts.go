@@ -25,6 +25,7 @@ var Parts = []Part{
 	{"fleet", "Fleet", false},
 	{"params", "Hyperparameters", false},
 	{"tuner", "Client tuner", false},
+	{"classes", "Classes", true},
 	{"curves", "More curves", true},
 	{"timeline", "Timeline", true},
 }
@@ -117,6 +118,8 @@ func (s *Study) Tables(part string) (all []Table) {
 		t = s.FinalistTable()
 	case "clients":
 		t = s.fairnessTable()
+	case "classes":
+		t = s.recallTable()
 	case "fleet":
 		t = s.fleetTable()
 		if speeds := s.speedTable(); t != nil && speeds != nil {
@@ -126,6 +129,11 @@ func (s *Study) Tables(part string) (all []Table) {
 		t = s.cellTable()
 	case "config":
 		t = s.settingsTable()
+	case "timeline":
+		if t = s.sessionTable(); t != nil {
+			all = append(all, *t)
+		}
+		t = s.workerTable()
 	}
 	if t != nil {
 		all = append(all, *t)
@@ -176,7 +184,7 @@ func (s *Study) TrialFigures(number int) []*figure.Figure {
 		all = append(all, curve("test", "Test "+m.name+" of "+s.models(), figure.Axis{Label: s.testScale().label}, []figure.Line{test}))
 	}
 	if i == s.best() {
-		all = append(all, s.histogram(), s.spread())
+		all = append(all, s.spread())
 	}
 	return some(all...)
 }

@@ -117,7 +117,7 @@ func read(t *testing.T, page string) *found {
 	if twice := len(f.ids) - len(slices.Compact(slices.Clone(f.ids))); twice > 0 {
 		t.Errorf("%d ids stand twice", twice)
 	}
-	if f.count["h1"] != 1 || f.count["main"] != 1 || f.count["script"] != 0 || f.count["link"] != 0 ||
+	if f.count["h1"] != 1 || f.count["main"] != 1 || f.count["script"] != 1 || f.count["link"] != 0 ||
 		f.count["img"] != 0 {
 		t.Errorf("elements %v", f.count)
 	}

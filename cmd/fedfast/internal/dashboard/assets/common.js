@@ -63,43 +63,37 @@ function copy(text) {
   return span;
 }
 
-/** save lets a person keep a file. */
-function save(name, content, type) {
-  const a = make("a", null, { href: URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type })), download: name });
-  a.click();
-  setTimeout(() => URL.revokeObjectURL(a.href), 1000);
+const view = new URLSearchParams(location.search);
+
+/** keep puts what a person has chosen into the address, which shows the same again. */
+function keep(name, value) {
+  if (value || value === 0) view.set(name, value);
+  else view.delete(name);
+  history.replaceState(null, "", "?" + view);
 }
 
-/** downloads are buttons that save a picture in each form: what makes the content, by ending. */
-function downloads(name, title, forms) {
+/** downloads are links to a picture in each form; query names it. */
+function downloads(query, title) {
   const row = make("span", null, { class: "downloads" });
-  for (const [form, content] of Object.entries(forms)) {
-    const button = make("button", form.toUpperCase(), { type: "button", "aria-label": "Download " + title + " as " + form.toUpperCase() });
-    button.addEventListener("click", async () => {
-      try {
-        save(name + "." + form, await content(), { svg: "image/svg+xml", csv: "text/csv" }[form]);
-      } catch (e) {
-        tell(e);
-      }
-    });
-    row.append(button);
-  }
+  for (const form of ["svg", "png", "pdf", "csv"]) row.append(make("a", form.toUpperCase(), { href: "/api/figure?" + new URLSearchParams([...query, ["form", form]]), download: "", "aria-label": "Download " + title + " as " + form.toUpperCase() }));
   return row;
 }
 
-/** png draws a picture at twice its size. */
-async function png(svg) {
-  const img = make("img", null, { src: "data:image/svg+xml," + encodeURIComponent(svg) });
-  await img.decode();
-  const canvas = make("canvas", null, { width: 2 * img.naturalWidth, height: 2 * img.naturalHeight });
-  canvas.getContext("2d").drawImage(img, 0, 0, canvas.width, canvas.height);
-  return new Promise((done) => canvas.toBlob(done));
+/** drawing shows an SVG with styles and names of its own. */
+function drawing(text) {
+  const host = make("div"), root = host.attachShadow({ mode: "open" }), sheet = new CSSStyleSheet();
+  const css = /<style>([^]*?)<\/style>/, svg = new DOMParser().parseFromString(text.replace(css, ""), "image/svg+xml").documentElement;
+  sheet.replaceSync(css.exec(text)[1] + "svg{max-width:100%;height:auto;display:block}@media (max-width:600px){svg{max-width:none;width:560px}}");
+  root.adoptedStyleSheets = [sheet];
+  root.append(svg);
+  return host;
 }
 
-/** figure shows a picture that the server has drawn. */
-function figure(p) {
-  const f = make("figure", null, p.wide ? { class: "wide" } : {});
-  f.append(make("img", null, { alt: p.title, src: "data:image/svg+xml," + encodeURIComponent(p.svg) }), downloads(p.name, p.title, { svg: () => p.svg, png: () => png(p.svg), csv: () => p.csv }));
+/** figure shows a picture that the server has drawn for a query. */
+function figure(p, query) {
+  const f = make("figure", null, { tabindex: "0", ...(p.wide ? { class: "wide" } : {}) }), d = drawing(p.svg);
+  f.drawing = d.shadowRoot.firstChild;
+  f.append(d, downloads([...query, ["name", p.name]], p.title));
   return f;
 }
 
@@ -150,10 +144,10 @@ function sortable(table) {
   }
 }
 
-/** shown puts texts, pictures and tables of the server into an element. */
-function shown(root, p) {
+/** shown puts texts, pictures and tables of the server, which a query asked for, into an element. */
+function shown(root, p, query) {
   const pictures = make("div", null, { class: "pictures" });
-  pictures.append(...p.pictures.map(figure));
+  pictures.append(...p.pictures.map((x) => figure(x, query)));
   root.replaceChildren(...p.text.map((t) => make("p", t, t.startsWith("Warning: ") ? { class: "warn" } : {})), pictures, ...p.tables.map(grid));
   if (!p.text.length && !p.pictures.length && !p.tables.length) root.append(make("p", "Nothing to show yet.", { class: "faint" }));
 }

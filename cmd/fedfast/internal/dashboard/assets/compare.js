@@ -1,7 +1,7 @@
 "use strict";
 
-ask("/api/compare", location.search.slice(1)).then((c) => {
+ask("/api/compare", view).then((c) => {
   by("note").textContent = "";
-  shown(by("shown"), c);
+  shown(by("shown"), c, view);
   if (c.text.length) by("shown").firstChild.className = "answer";
 }, tell);

@@ -212,13 +212,6 @@ class Curves {
     Object.assign(s, { stroke: () => stroke, width, alpha });
   }
 
-  /** csv is a line for each value of the metric that is drawn. */
-  csv() {
-    const lines = ["trial," + axisName[this.by] + "," + this.metric];
-    for (const [i, c] of this.data.slice(1).entries()) for (const [j, y] of c.entries()) if (y !== null && y !== undefined) lines.push([i, this.xs[j], y].join());
-    return lines.join("\n") + "\n";
-  }
-
   /** drawn measures how long an update took. */
   drawn() {
     if (!this.begun) return;

@@ -4,7 +4,7 @@
 const again = 2000, rest = 20;
 
 const chosen = new Set(), open = new Set();
-let studies = [], unread = 0, timer = 0;
+let studies = [], unread = 0, timer = 0, last = "";
 
 /** dirs are the studies that an entry stands for. */
 const dirs = (s) => (s.seeds ? s.seeds.map((x) => x.dir) : [s.dir]);
@@ -72,8 +72,10 @@ async function show() {
   if (document.hidden) return;
   const began = performance.now();
   try {
-    ({ studies, unread } = await ask("/api/studies"));
-    draw();
+    const told = await ask("/api/studies"), text = JSON.stringify(told);
+    ({ studies, unread } = told);
+    if (text !== last) draw();
+    last = text;
     by("note").textContent = "";
   } catch (e) {
     by("note").textContent = "Lost connection to fedfast: " + e.message;
@@ -82,7 +84,8 @@ async function show() {
   timer = setTimeout(show, Math.max(again, rest * (performance.now() - began)));
 }
 
-by("filter").addEventListener("input", draw);
+by("filter").value = view.get("filter") || "";
+by("filter").addEventListener("input", () => (keep("filter", by("filter").value), draw()));
 by("compare").addEventListener("click", () => (location.href = "/compare?" + new URLSearchParams([...chosen].map((d) => ["dir", d]))));
 show();
 document.addEventListener("visibilitychange", show);

@@ -6,7 +6,10 @@ const together = 250;
 /** Curves over another axis than rounds are asked for again at most once in this many milliseconds. */
 const redraw = 3000;
 
-const dir = new URLSearchParams(location.search).get("dir") || ".";
+const dir = view.get("dir") || ".";
+
+/** An open tab is asked for again at the earliest after this many milliseconds, and after this many times as long as its answer took. */
+const anew = 10000, rested = 20;
 const page = { study: null, waiting: [], metric: "", rows: new Map(), behind: 0, tab: "overview" };
 const curves = new Curves(by("chart"), by("card"), light, drawer);
 curves.trials = () => page.study.all;
@@ -26,7 +29,7 @@ function head(s) {
   by("facts").textContent = [
     rounds(s) + " rounds",
     ...(s.command === "tune" ? [count.format(s.trials) + (s.trials === 1 ? " trial" : " trials")] : []),
-    "training time " + span(s.worked),
+    "training time " + span(s.worked) + (s.cores > 1.5 * s.worked ? " (" + span(s.cores) + " of cores)" : ""),
     ...(s.left === null ? [] : ["time left " + span(s.left)]),
     ...(s.scale.name ? [s.scale.name + ", " + s.scale.direction] : []),
     ...(s.pid ? ["process " + s.pid] : []),
@@ -54,21 +57,6 @@ function state(name, stage) {
   by("state").className = "state pill " + name;
 }
 
-/** sessions shows the processes, and the workers of a cluster. */
-function sessions(s) {
-  by("sessions").replaceChildren(...s.sessions.map((x) => {
-    const tr = make("tr");
-    tr.append(make("td", day(x.at)), make("td", x.workers, { class: "n" }), make("td", x.cpu), make("td", x.level), make("td", x.version));
-    return tr;
-  }));
-  by("workers").replaceChildren(...(s.workers || []).map((w) => {
-    const tr = make("tr");
-    tr.append(make("th", w.name, { scope: "row" }), make("td", w.machine), make("td", w.state, { class: "state " + w.state }), make("td", w.trial ?? "–", { class: "n" }),
-      make("td", w.workers, { class: "n" }), make("td", w.cpu), make("td", w.level));
-    return tr;
-  }));
-}
-
 /** best is the number of the trial that stands out, -1 for none. */
 const best = () => (page.study.best ? page.study.best.trial : -1);
 
@@ -82,8 +70,8 @@ async function refresh() {
   head(page.study);
   commands(page.study);
   trialTable(page.study);
-  sessions(page.study);
   tabs(page.study.parts);
+  if (page.tab !== "overview" && s.seq !== page.told && performance.now() > page.due) tab(page.tab, true);
 }
 
 /** tabs makes those that a study has. */
@@ -95,9 +83,12 @@ function tabs(parts) {
   }
 }
 
-/** show shows a tab. */
-async function tab(id) {
+/** tab shows a tab, or what is new in it. */
+async function tab(id, again) {
   page.tab = id;
+  page.due = Infinity;
+  page.told = page.study.seq;
+  keep("tab", id === "overview" ? "" : id);
   for (const t of by("tabs").children) {
     t.setAttribute("aria-selected", t.id === "tab-" + id);
     t.tabIndex = t.id === "tab-" + id ? 0 : -1;
@@ -105,19 +96,14 @@ async function tab(id) {
   by("overview").hidden = id !== "overview";
   by("other").hidden = id === "overview";
   by("other").setAttribute("aria-labelledby", "tab-" + id);
-  by("processes").hidden = id !== "timeline";
-  by("cluster").hidden = id !== "timeline" || !page.study.workers;
-  by("parallel").replaceChildren();
   if (id === "overview") return;
-  by("part").replaceChildren(make("p", "Reading the study…", { class: "faint" }));
-  if (id === "params") parallel(by("parallel"), page.study, drawer);
+  if (!again) by("part").replaceChildren(make("p", "Reading the study…", { class: "faint" }));
+  const began = performance.now(), query = { dir, part: id };
   try {
-    const p = await ask("/api/part", { dir, part: id });
+    const p = await ask("/api/part", query);
+    page.due = performance.now() + Math.max(anew, rested * (performance.now() - began));
     if (page.tab !== id) return;
-    const twice = p.pictures.find((x) => x.name === "parallel");
-    if (twice) by("parallel").append(downloads("parallel", twice.title, { svg: () => twice.svg, png: () => png(twice.svg), csv: () => twice.csv }));
-    p.pictures = p.pictures.filter((x) => x !== twice);
-    shown(by("part"), p);
+    shown(by("part"), p, Object.entries(query));
     if (id !== "config") return;
     const all = make("details");
     all.append(make("summary", "All keys, as a study file"), copyButton(page.study.config), make("pre", page.study.config, { tabindex: "0" }));
@@ -129,25 +115,16 @@ async function tab(id) {
 
 by("tabs").addEventListener("click", (e) => e.target.id.startsWith("tab-") && tab(e.target.id.slice(4)));
 by("tabs").addEventListener("keydown", (e) => {
-  const all = [...by("tabs").children], step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
-  if (!step) return;
-  const next = all[(all.indexOf(document.activeElement) + step + all.length) % all.length];
+  const all = [...by("tabs").children], now = all.indexOf(document.activeElement), to = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: -1 }[e.key];
+  if (to === undefined) return;
+  const next = all[(to + all.length) % all.length];
   next.focus();
   next.click();
 });
 
-/** Above this number of rounds, the curves are sketched before all rounds are read. */
-const many = 50000;
-
 /** draw draws the curves so far, and follows the study from there on. */
 async function draw() {
   const axis = by("axis").value;
-  if (page.study.rounds > many && !page.sketched && !axis) {
-    const sketch = await ask("/api/curves", { dir, sketch: 1 });
-    curves.set(axis, sketch, page.metric, best());
-    by("over").textContent = "Showing every " + sketch.width + "th round; loading the rest.";
-    page.sketched = performance.now();
-  }
   const drawn = await ask("/api/curves", { dir, by: axis });
   if (!page.chosen) choose(page.study.metrics.find((m) => drawn.curves[m].some((c) => c.some((y) => y !== null))) || page.metric);
   page.behind -= page.waiting.length;
@@ -248,7 +225,8 @@ function metrics(names) {
     const label = make("label"), input = make("input", null, { type: "radio", name: "metric", value: name });
     input.checked = i === 0;
     input.addEventListener("change", () => {
-      page.metric = name;
+      choose(name);
+      keep("metric", name);
       page.chosen = true;
       if (curves.sets) curves.choose(name);
       hint();
@@ -261,32 +239,27 @@ function metrics(names) {
 /** choose marks the first metric that any round has, until a person marks one. */
 function choose(name) {
   page.metric = name;
+  by("curve-files").replaceChildren(downloads([["dir", dir], ["name", name]], "the curves"));
   for (const input of by("metrics").querySelectorAll("input")) input.checked = input.value === name;
 }
 
-/** pictureOf asks the server to draw the curves. */
-async function pictureOf(metric) {
-  for (const part of ["result", "curves"]) {
-    const p = (await ask("/api/part", { dir, part })).pictures.find((x) => x.name === metric);
-    if (p) return p.svg;
-  }
-  throw new Error("no round has a " + curves.nameOf(metric));
-}
-
-by("axis").addEventListener("change", () => draw().catch(tell));
+by("axis").addEventListener("change", () => (keep("by", by("axis").value), draw().catch(tell)));
 by("smoothing").addEventListener("input", () => {
   curves.smoothing = +by("smoothing").value;
+  keep("smoothing", curves.smoothing);
   curves.build();
   hint();
 });
-by("trial-filter").addEventListener("input", filterTrials);
+by("trial-filter").addEventListener("input", () => (keep("filter", by("trial-filter").value), filterTrials()));
 by("drawer-close").addEventListener("click", () => by("drawer").close());
-by("curve-files").append(downloads("curves", "the curves", {
-  svg: () => pictureOf(page.metric), png: () => new Promise((done) => curves.plot.ctx.canvas.toBlob(done)), csv: () => curves.csv(),
-}));
+by("drawer").addEventListener("close", () => keep("trial"));
+document.addEventListener("pick", (e) => / ?trial (\d+)/.test(e.detail) && drawer(+/trial (\d+)/.exec(e.detail)[1]));
 
-/** start shows the page, as soon as there is a study to show. */
+/** start shows the page as its address says, as soon as there is a study to show. */
 async function start() {
+  by("trial-filter").value = view.get("filter") || "";
+  by("smoothing").value = curves.smoothing = +(view.get("smoothing") ?? curves.smoothing);
+  by("axis").value = view.get("by") || "";
   try {
     await refresh();
     curves.scale = page.study.scale;
@@ -295,7 +268,11 @@ async function start() {
     by("note").textContent = "";
     page.painted = performance.now();
     metrics(page.study.metrics);
-    page.metric = page.study.metrics[0];
+    page.chosen = page.study.metrics.includes(view.get("metric"));
+    choose(page.chosen ? view.get("metric") : page.study.metrics[0]);
+    const { tab: open, trial } = Object.fromEntries(view);
+    if (by("tab-" + open)) tab(open);
+    if (trial) drawer(+trial);
     await draw();
   } catch (e) {
     tell(e);

@@ -41,13 +41,13 @@ function trialTable(s) {
   if (kept) by("trials").querySelector(`button[aria-label="${CSS.escape(kept)}"]`)?.focus();
 }
 
-/** matches says whether a trial is what a filter asks for: a hyperparameter beside a number, or words. */
-function matches(t, text) {
-  const m = /^\s*(\S+?)\s*([<>])=?\s*(\S+)\s*$/.exec(text);
-  if (!m) return text.toLowerCase().split(/\s+/).every((w) => ["trial " + t.number, t.state, t.reason || "", ...Object.values(t.params || {})].join(" ").toLowerCase().includes(w));
+/** matches says whether a trial is what a filter asks for: hyperparameters beside numbers, or words, with commas between them. */
+const matches = (t, text) => text.split(",").every((part) => {
+  const m = /^\s*(\S+?)\s*([<>])=?\s*(\S+)\s*$/.exec(part);
+  if (!m) return part.toLowerCase().split(/\s+/).every((w) => ["trial " + t.number, t.state, t.reason || "", ...Object.values(t.params || {})].join(" ").toLowerCase().includes(w));
   const key = Object.keys(t.params || {}).find((k) => k === m[1] || k.endsWith("." + m[1])), x = m[1] === "rounds" ? t.rounds : t.params?.[key];
   return typeof x === "number" && (m[2] === "<" ? x <= +m[3] : x >= +m[3]);
-}
+});
 
 /** filterTrials shows the trials that match. */
 function filterTrials() {
@@ -55,15 +55,16 @@ function filterTrials() {
   for (const t of page.study.all) {
     const on = matches(t, by("trial-filter").value);
     page.rows.get(t.number).hidden = !on;
-    seen += on;
+    seen += on && t.number < page.study.trials; // the default is none
   }
-  by("trial-count").textContent = seen + " of " + page.study.all.length + " trials";
+  by("trial-count").textContent = seen + " of " + page.study.trials + " trials";
 }
 
 /** drawer tells all of a trial. */
 async function drawer(number) {
-  const s = page.study, t = s.all.find((x) => x.number === number);
+  const s = page.study, t = s.all.find((x) => x.number === number), query = { dir, trial: number };
   if (!t) return;
+  keep("trial", number);
   const won = s.best?.trial === number;
   by("drawer-title").textContent = "Trial " + number + (won ? (s.best.returned ? " (winner)" : " (best so far)") : "");
   by("drawer-text").textContent = t.state + ", " + t.rounds + " of " + t.to + " rounds" + (t.final === null ? "" : ", " + score(t.final, s.scale) + " on all clients") + (t.score === null ? "" : ", last rung " + score(t.score, s.scale) + " " + s.scale.name + " (one cohort)") + (t.reason ? ": " + t.reason : "") + ".";
@@ -73,8 +74,8 @@ async function drawer(number) {
   by("drawer-part").replaceChildren(make("p", "Reading its curve…", { class: "faint" }));
   if (!by("drawer").open) by("drawer").showModal();
   try {
-    const p = await ask("/api/part", { dir, trial: number });
-    if (by("drawer-title").textContent.startsWith("Trial " + number)) shown(by("drawer-part"), p);
+    const p = await ask("/api/part", query);
+    if (by("drawer-title").textContent.startsWith("Trial " + number)) shown(by("drawer-part"), p, Object.entries(query));
   } catch (e) {
     by("drawer-part").textContent = e.message;
   }
