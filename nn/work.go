@@ -1,7 +1,10 @@
 package nn
 
-import "github.com/fedfast/fedfast/internal/list"
-import "time"
+import (
+	"time"
+
+	"github.com/fedfast/fedfast/internal/list"
+)
 
 // Work is what one layer of a workspace does for a sample, in multiplications, additions and
 // values, and the time that it has taken since Workspace.Measure. A block of layers has what

@@ -315,8 +315,8 @@ func (c *Client) SetPick(pick map[string]int) {
 	c.Arch = strings.Join(parts, " ")
 }
 
-// withPick returns h with the choices picked that params name.
-func (h Values) withPick(params tuners.Params) (Values, error) {
+// withPick returns v with the choices picked that params name.
+func (v Values) withPick(params tuners.Params) (Values, error) {
 	var pick map[string]int
 	for _, name := range params.Keys() {
 		choice, ok := strings.CutPrefix(name, tuners.ArchPrefix)
@@ -325,15 +325,15 @@ func (h Values) withPick(params tuners.Params) (Values, error) {
 		}
 		x, ok := params[name].Float()
 		if !ok || x != math.Trunc(x) || math.Abs(x) > math.MaxInt32 {
-			return h, &key.Error{Key: name, Problem: fmt.Sprintf(": must be an integer, not %v", params[name])}
+			return v, &key.Error{Key: name, Problem: fmt.Sprintf(": must be an integer, not %v", params[name])}
 		}
 		if pick == nil {
-			pick = h.Client.Pick()
+			pick = v.Client.Pick()
 		}
 		pick[choice] = int(x)
 	}
 	if pick != nil {
-		h.Client.SetPick(pick)
+		v.Client.SetPick(pick)
 	}
-	return h, nil
+	return v, nil
 }

@@ -1,7 +1,9 @@
 package methods
 
-import "github.com/fedfast/fedfast/internal/list"
-import "github.com/fedfast/fedfast/kernels"
+import (
+	"github.com/fedfast/fedfast/internal/list"
+	"github.com/fedfast/fedfast/kernels"
+)
 
 // posterior estimates a client's posterior from samples x_1 ... x_l of its weights
 // (Al-Shedivat et al. 2021, appendix C): mean xbar_l and covariance

@@ -112,8 +112,10 @@ func TestHostilePacks(t *testing.T) {
 		"another digest": {[]string{head, row0, `{"sha256":"00"}`}, "does not end in a seal with its SHA-256"},
 		"a short key":    {[]string{head, row0, sealOf(`,"key":"AAAA"`)}, "its signature is not one"},
 		"no key":         {[]string{head, row0, sealOf(`,"signature":"AAAA"`)}, "its signature is not one"},
-		"another key": {[]string{head, row0, sealOf(`,"key":"` + strings.Repeat("A", 43) + `=","signature":"AAAA"`)},
-			"its signature is not one"},
+		"another key": {
+			[]string{head, row0, sealOf(`,"key":"` + strings.Repeat("A", 43) + `=","signature":"AAAA"`)},
+			"its signature is not one",
+		},
 		"behind the seal":    {after, "does not end in a seal"},
 		"an unknown kind":    {row("../../x", 0, 0), "a row of kind"},
 		"a worker's row":     {row("lease", 0, 0), "a row of kind lease"},

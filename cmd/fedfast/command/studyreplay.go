@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -109,7 +110,7 @@ func (o *replayOptions) replay(ctx context.Context, a *app, path string) error {
 	t := table.New(a.out, "step", "loss", "lr", "gradient", "change", "samples")
 	for i, s := range r.Steps {
 		numbers := strings.Trim(fmt.Sprint(s.Samples), "[]")
-		t.Row(fmt.Sprint(i+1), fmt.Sprintf("%.4g", s.Loss), fmt.Sprintf("%.4g", s.LR), fmt.Sprintf("%.4g", s.Gradient),
+		t.Row(strconv.Itoa(i+1), fmt.Sprintf("%.4g", s.Loss), fmt.Sprintf("%.4g", s.LR), fmt.Sprintf("%.4g", s.Gradient),
 			fmt.Sprintf("%.4g", s.Change), numbers)
 	}
 	if err := t.Flush(); err != nil {

@@ -1,7 +1,10 @@
 package gp
 
-import "github.com/fedfast/fedfast/internal/list"
-import "slices"
+import (
+	"slices"
+
+	"github.com/fedfast/fedfast/internal/list"
+)
 
 // Tame bounds outcomes, lower ones being better, so that trials that diverged do
 // not hide the differences between the others: none stays farther from the best
