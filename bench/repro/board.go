@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -49,42 +49,10 @@ var boardSets = []boardSet{
 	}},
 }
 
-// boardSpace is what the board searches of every method that has the key.
-var boardSpace = [][2]string{
-	{"client.lr", "{log10=[-3,0]}"},
-	{"client.momentum", "{uniform=[0,0.9]}"},
-	{"client.weight_decay", "{log10=[-5,-2]}"},
-	{"client.epochs", "{int=[1,3]}"},
-	{"client.batch", "{log2=[3,6]}"},
-}
-
-// boardMethods are the methods of the board, each with what it searches of its own.
-var boardMethods = []struct {
-	name string
-	own  [][2]string
-}{
-	{"fedavg", nil},
-	{"fedprox", [][2]string{{"client.mu", "{log10=[-4,0]}"}}},
-	{"scaffold", [][2]string{{"server.lr", "{uniform=[0.3,1.5]}"}}},
-	{"feddyn", [][2]string{{"server.alpha", "{log10=[-3,0]}"}}},
-	{"fednova", nil},
-	{"fedadam", [][2]string{{"server.lr", "{log10=[-3,0]}"}}},
-	{"fedyogi", [][2]string{{"server.lr", "{log10=[-3,0]}"}}},
-	{"fedavgm", [][2]string{{"server.lr", "{log10=[-1,0.5]}"}, {"server.momentum", "{uniform=[0,0.95]}"}}},
-	{"mimelite", [][2]string{{"server.beta1", "{uniform=[0,0.99]}"}}},
-	{"moon", [][2]string{{"client.mu", "{log10=[-1,1]}"}}},
-	{"fedlc", [][2]string{{"client.temperature", "{log10=[-1,0.5]}"}}},
-	{"qfedavg", [][2]string{{"server.q", "{log10=[-2,0.7]}"}}},
-	{"ditto", [][2]string{{"client.lambda", "{log10=[-2,0.5]}"}}},
-	{"apfl", [][2]string{{"client.alpha", "{uniform=[0.1,1]}"}}},
-	{"fedrep", [][2]string{{"client.head_epochs", "{choice=[0.5,1,2]}"}}},
-	{"fedper", nil},
-	{"fedbabu", [][2]string{{"client.head_epochs", "{choice=[0.5,1,2]}"}}},
-	{"fedala", [][2]string{{"client.ala_rate", "{log10=[-1,1]}"}}},
-	{"fedrod", nil},
-	{"ifca", nil},
-	{"perfedavg", [][2]string{{"client.inner_lr", "{log10=[-2.5,-0.3]}"}}},
-	{"pfedme", [][2]string{{"client.lambda", "{log10=[0,1.3]}"}, {"client.inner_lr", "{log10=[-2.5,-1]}"}}},
+// boardMethods are the methods of the board; config.BoardSpace has what it searches of each.
+var boardMethods = []string{
+	"fedavg", "fedprox", "scaffold", "feddyn", "fednova", "fedadam", "fedyogi", "fedavgm", "mimelite", "moon", "fedlc", "qfedavg",
+	"ditto", "apfl", "fedrep", "fedper", "fedbabu", "fedala", "fedrod", "ifca", "perfedavg", "pfedme",
 }
 
 // boardCells are the tuned board: for each method on each federation a study, runs on other
@@ -93,7 +61,7 @@ func boardCells() []Cell {
 	var cells []Cell
 	for _, set := range boardSets {
 		for _, m := range boardMethods {
-			method, err := fl.MethodByName(m.name)
+			method, err := fl.MethodByName(m)
 			if err != nil {
 				panic("repro: " + err.Error())
 			}
@@ -101,23 +69,19 @@ func boardCells() []Cell {
 			if method.Personal {
 				target, measure = tuners.TargetPersonalized, func(r *Returned) *float64 { return r.PersonalizedTest }
 			}
-			name := "board/" + set.name + "/" + m.name
+			name := "board/" + set.name + "/" + m
 			run := Training{
 				Key: strings.ReplaceAll(name, "/", "-") + "-default", Mode: config.ModeRun, Tuner: "halving", Seeds: boardSeeds, Needs: set.needs, Shrink: shrinkBoard,
 				Board: true, After: 1,
-				Sets: append([]string{"select=" + config.SelectFinalists, "method=" + m.name, "target=" + target, fmt.Sprint("rounds=", set.rounds)}, set.sets...),
+				Sets: append([]string{"select=" + config.SelectFinalists, "method=" + m, "target=" + target, fmt.Sprint("rounds=", set.rounds)}, set.sets...),
 			}
 			tuned, search := run, run
 			search.Key, search.Mode, search.Seeds, search.After = strings.TrimSuffix(run.Key, "-default"), config.ModeTune, 1, 0
 			search.Sets = append(slices.Clone(run.Sets), "nonfinite=fail",
 				fmt.Sprint("budget.trial_rounds=", set.rounds), fmt.Sprint("budget.rounds=", boardTrainings*set.rounds))
-			for _, d := range slices.Concat(boardSpace, m.own) {
-				if slices.ContainsFunc(method.Uses, func(u hyper.Use) bool { return u.Key == d[0] && !u.Fixed() }) {
-					search.Sets = append(search.Sets, fmt.Sprintf("space.%q=%s", d[0], d[1]))
-				}
-			}
+			search.Sets = append(search.Sets, list.Of(config.BoardSpace(method), config.SpaceSet)...)
 			tuned.Key, tuned.Values = search.Key+"-tuned", &search
-			error := func(m *Metrics) (float64, bool) {
+			percent := func(m *Metrics) (float64, bool) {
 				if x := measure(m.End.Best); x != nil {
 					return 100 * *x, true
 				}
@@ -126,7 +90,7 @@ func boardCells() []Cell {
 			for what, t := range []*Training{&search, &tuned, &run} {
 				cells = append(cells, Cell{
 					Name: name + "/" + []string{"search", "tuned", "default"}[what], Paper: "beyond the papers", Where: "the tuned board", Instead: "not published",
-					Unit: "% test error", Training: t, Measure: error,
+					Unit: "% test error", Training: t, Measure: percent,
 				})
 			}
 		}

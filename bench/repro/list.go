@@ -1,7 +1,6 @@
 package repro
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -47,7 +46,7 @@ func List(ctx context.Context, cells []Cell, o Options, workers int) ([]Entry, e
 	for _, c := range cells {
 		e := Entry{Name: c.Name, Paper: c.Paper, Where: c.Where, Unit: c.Unit, Published: c.Published, Instead: c.Instead, Why: c.Why}
 		if t := c.Training; t != nil {
-			e.Data, e.Training, e.Seeds = t.Needs, t.Key, cmp.Or(o.Seeds, t.Seeds)
+			e.Data, e.Training, e.Seeds = t.Needs, t.Key, o.seeds(t)
 			_, err := Locate(t.Needs, o.Data)
 			e.AtHand = err == nil
 			one, ok := known[t.Key]

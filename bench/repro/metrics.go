@@ -10,9 +10,11 @@ import (
 	"math"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/finite"
+	"github.com/fedfast/fedfast/internal/formats/gzfile"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 	"github.com/fedfast/fedfast/internal/tuner/fedtune"
 	"github.com/fedfast/fedfast/tuners"
@@ -252,7 +254,7 @@ func ReadMetrics(path string) (*Metrics, error) {
 
 // readAll reads a file of metrics, or several one after another in one file.
 func readAll(path string) ([]*Metrics, error) {
-	content, err := wholefile.Read(path)
+	content, err := contentOf(path)
 	if err != nil {
 		return nil, err
 	}
@@ -273,6 +275,22 @@ func readAll(path string) ([]*Metrics, error) {
 		return nil, fmt.Errorf("%s: metrics file is truncated; delete it to run the seed again", path)
 	}
 	return all, nil
+}
+
+// packed ends the names of files of metrics that gzip has compressed.
+const packed = ".gz"
+
+// contentOf reads a file of metrics, which may be compressed.
+func contentOf(path string) (content []byte, err error) {
+	if !strings.HasSuffix(path, packed) {
+		return wholefile.Read(path)
+	}
+	f, err := gzfile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return io.ReadAll(f)
 }
 
 // decode takes in a line.

@@ -97,7 +97,7 @@ func Plan(ctx context.Context, cells []Cell, o Options, dir string) (jobs []*Job
 	}
 	most := 0
 	for _, t := range trainings {
-		most = max(most, cmp.Or(o.Seeds, t.Seeds))
+		most = max(most, o.seeds(t))
 	}
 	for _, seed := range o.Only {
 		if seed < 1 || seed > most {
@@ -109,7 +109,7 @@ func Plan(ctx context.Context, cells []Cell, o Options, dir string) (jobs []*Job
 	for seed := 1; seed <= most; seed++ {
 		of := map[string]*Job{}
 		for _, t := range trainings {
-			if seed > cmp.Or(o.Seeds, t.Seeds) {
+			if seed > o.seeds(t) {
 				continue
 			}
 			j, err := newJob(ctx, t, o, seed, dir)

@@ -85,7 +85,7 @@ func Find(dirs ...string) ([]*Metrics, error) {
 			if e.IsDir() && exists(filepath.Join(path, "study.db")) {
 				return fs.SkipDir // its metrics are another kind
 			}
-			if e.IsDir() || filepath.Ext(path) != ".jsonl" {
+			if e.IsDir() || filepath.Ext(strings.TrimSuffix(path, packed)) != ".jsonl" {
 				return nil
 			}
 			all, err := readAll(path)

@@ -74,6 +74,14 @@ type Options struct {
 	AsPaper bool
 }
 
+// seeds is how many a training runs with: a study of the board has one.
+func (o Options) seeds(t *Training) int {
+	if o.Seeds == 0 || t.Board && t.Mode == config.ModeTune {
+		return t.Seeds
+	}
+	return o.Seeds
+}
+
 // wants says whether a seed of a training is run: one that is asked for, or the first
 // one, whose table the others look up.
 func (o Options) wants(t *Training, seed int) bool {

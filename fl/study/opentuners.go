@@ -183,7 +183,7 @@ func (d *driver) openStudySession(ctx context.Context) (*replay.Tuner, error) {
 		return nil, &key.Error{Key: "budget.rounds", Problem: fmt.Sprintf(" = %d: must be 1 or more", b.Rounds)}
 	}
 	if len(d.space) == 0 && (d.study.Client == nil || len(d.study.Client.Controls) == 0) {
-		return nil, &key.Error{Key: "space", Problem: ": it is empty; a study needs at least one dimension, such as \"client.lr\" = {log10 = [-4, 0]}"}
+		return nil, &key.Error{Key: "space", Problem: ": it is empty; a study needs at least one dimension, such as \"client.lr\" = {log10 = [-4, 0]}" + c.AutoSpace()}
 	}
 	if d.past.Study == nil { // one that runs is not ended by what it may never draw
 		if err := config.CheckDims(d.space, d.study.Hyper.Base, d.study.Hyper.Method); err != nil {

@@ -3,11 +3,15 @@ package command
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // methodEntry is a line of `list methods --json`.
@@ -23,6 +27,8 @@ type methodEntry struct {
 	Settings []string `json:"settings"`
 	// Hyperparameters are the hyperparameters of `list methods NAME` only.
 	Hyperparameters []hyperEntry `json:"hyperparameters,omitempty"`
+	// Tuned are the values of `list methods NAME` that the tuned board found.
+	Tuned []config.TunedValue `json:"tuned,omitempty"`
 }
 
 // hyperEntry is a hyperparameter as a method uses it.
@@ -58,6 +64,7 @@ func (a *app) listMethods(context.Context) error {
 // describeMethod tells all about a method.
 func describeMethod(m fl.Method) methodEntry {
 	e := newMethodEntry(m)
+	e.Tuned = config.TunedValues(m.Name)
 	c, s := m.Defaults()
 	defaults := hyper.Values{Client: c, Server: s}
 	for _, p := range hyper.Table() {
@@ -107,6 +114,19 @@ func (a *app) showMethod(_ context.Context, name string) error {
 	t = table.New(a.out, "hyperparameter", "default", "allowed", "tunable", "description")
 	for _, h := range e.Hyperparameters {
 		t.Row(h.Key, fmt.Sprint(h.Default), dash(h.Allowed), yes(h.Tunable), h.Doc)
+	}
+	if err := t.Flush(); err != nil || len(e.Tuned) == 0 {
+		return err
+	}
+	fmt.Fprintf(a.out, "\ntuned values, and the range of these and the best tenth of trials; --preset tuned/%s begins with them, space = \"auto\" searches around them\n", e.Name)
+	sets := list.Of(e.Tuned, func(v config.TunedValue) string { return v.Set })
+	t = table.New(a.out, append([]string{"tuned on"}, slices.Compact(sets)...)...)
+	rows := map[string][]string{}
+	for _, v := range e.Tuned {
+		rows[v.Key] = append(rows[v.Key], v.String())
+	}
+	for _, key := range slices.Sorted(maps.Keys(rows)) {
+		t.Row(append([]string{key}, rows[key]...)...)
 	}
 	return t.Flush()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -45,8 +46,8 @@ func (o *reportOptions) writable() error {
 
 func newReproMerge(a *app) *cobra.Command {
 	o := &reportOptions{}
-	var name string
-	var claims bool
+	var name, values string
+	var claims, board bool
 	cmd := &cobra.Command{
 		Use:   "merge DIR...",
 		Short: "Build a report from existing metrics of one or several machines",
@@ -66,8 +67,15 @@ func newReproMerge(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if claims {
-				return o.showClaims(a, found)
+			switch {
+			case claims:
+				t, err := repro.AbstractClaims(found)
+				if err != nil {
+					return err
+				}
+				return o.showTables(a, t, t)
+			case board || values != "":
+				return o.showBoard(a, found, values)
 			}
 			report, err := repro.NewReport(cells, found)
 			if err != nil {
@@ -78,29 +86,63 @@ func newReproMerge(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&name, "name", "", "include only experiments of this `NAME`")
 	cmd.Flags().BoolVar(&claims, "claims", false, "compare the claims of the papers' abstracts with the metrics, instead of the report")
-	cmd.MarkFlagsMutuallyExclusive("claims", "name")
+	cmd.Flags().BoolVar(&board, "board", false, "compare the methods of the tuned board, instead of the report")
+	cmd.Flags().StringVar(&values, "values", "", "with --board, also write the tuned values to this CSV `FILE`")
+	cmd.MarkFlagsMutuallyExclusive("claims", "name", "board")
 	o.addFlags(cmd)
 	cmd.MarkFlagsMutuallyExclusive("claims", "plot")
 	return cmd
 }
 
-// showClaims prints the table of the abstracts' claims.
-func (o *reportOptions) showClaims(a *app, found []*repro.Metrics) error {
-	t, err := repro.AbstractClaims(found)
+// showBoard prints the tuned board and writes its values.
+func (o *reportOptions) showBoard(a *app, found []*repro.Metrics, values string) error {
+	b, err := repro.NewBoard(found)
 	if err != nil {
 		return err
 	}
-	if o.markdown != "" {
-		var text bytes.Buffer
+	if values != "" {
+		if err := wholefile.Stream(values, 0o644, b.WriteValues); err != nil {
+			return fmt.Errorf("--values: %w", err)
+		}
+	}
+	if len(b.Missing) > 0 {
+		fmt.Fprintf(a.err, "not measured with the settings of this version: %s\n", strings.Join(b.Missing, ", "))
+	}
+	tables := b.Tables()
+	return o.showTables(a, tables, tables...)
+}
+
+// showTables prints tables, in JSON as a value, and writes them as Markdown.
+func (o *reportOptions) showTables(a *app, value any, tables ...repro.Table) error {
+	var text bytes.Buffer
+	for i, t := range tables {
+		if i > 0 {
+			text.WriteByte('\n')
+		}
 		t.WriteMarkdown(&text)
+	}
+	if o.markdown != "" {
 		if err := wholefile.Write(o.markdown, text.Bytes(), 0o644); err != nil {
 			return fmt.Errorf("--markdown: %w", err)
 		}
 	}
 	if a.json {
-		return a.printJSON(t)
+		return a.printJSON(value)
 	}
-	return printTable(a.out, t.Title, t.Head, t.Rows)
+	return printTables(a.out, tables)
+}
+
+// printTables prints tables, with a line between them.
+func printTables(out io.Writer, tables []repro.Table) error {
+	for i, t := range tables {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		if err := printTable(out, t.Title, t.Head, t.Rows); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // show prints a report and writes the files that were asked for.
@@ -120,15 +162,7 @@ func (o *reportOptions) show(a *app, r *repro.Report) error {
 	if a.json {
 		return a.printJSON(r.JSON())
 	}
-	for i, t := range r.Tables() {
-		if i > 0 {
-			fmt.Fprintln(a.out)
-		}
-		if err := printTable(a.out, t.Title, t.Head, t.Rows); err != nil {
-			return err
-		}
-	}
-	return nil
+	return printTables(a.out, r.Tables())
 }
 
 // writeCurves writes each curve of a report into the directory of pictures.

@@ -123,6 +123,12 @@ func (k unknownKeyError) Error() string {
 func (c *Config) set(s setting) error {
 	switch s.key {
 	case "space":
+		if s.name == "" {
+			if s.value != auto {
+				return &key.Error{Key: "space", Problem: fmt.Sprintf(" = %v: must be a table of dimensions, or %q", s.value, auto)}
+			}
+			s.name, s.value = auto, none
+		}
 		return c.setDim(s)
 	case "tuner.options":
 		return setOption(&c.Tuner.Options, s)

@@ -70,6 +70,11 @@ func load(src Source, c Config) (*Config, Places, error) {
 	if err := r.layers(src); err != nil {
 		return nil, Places{}, err
 	}
+	if c.Space[auto] != nil {
+		if err := c.addAuto(); err != nil {
+			return nil, Places{}, err
+		}
+	}
 	r.finish()
 	if c.Name == "" {
 		c.Name = defaultName(src)

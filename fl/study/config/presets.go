@@ -3,6 +3,7 @@ package config
 import (
 	"embed"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/fedfast/fedfast/internal/key"
@@ -24,9 +25,9 @@ func Presets() []Preset {
 	if err != nil {
 		panic("study: the embedded presets cannot be listed: " + err.Error())
 	}
+	names := list.Of(entries, func(e fs.DirEntry) string { return strings.TrimSuffix(e.Name(), ".toml") })
 	var all []Preset
-	for _, e := range entries {
-		name := strings.TrimSuffix(e.Name(), ".toml")
+	for _, name := range append(names, list.Of(tunedMethods(), func(m string) string { return tunedPresets + m })...) {
 		text, err := PresetText(name)
 		if err != nil {
 			panic(err.Error())
@@ -39,6 +40,11 @@ func Presets() []Preset {
 
 // PresetText returns the study file of a preset.
 func PresetText(name string) (string, error) {
+	if method, ok := strings.CutPrefix(name, tunedPresets); ok {
+		if text, err := tunedPreset(method); err != nil || text != "" {
+			return text, err
+		}
+	}
 	text, err := presetFiles.ReadFile("presets/" + name + ".toml")
 	if err == nil {
 		return string(text), nil
