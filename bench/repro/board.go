@@ -108,6 +108,15 @@ func shrinkBoard(c *config.Config, scale float64) []string {
 	return []string{fmt.Sprintf("scaled by %v: %d rounds a training instead of %d", scale, c.Rounds, rounds)}
 }
 
+// winner is the trial that a study returns.
+func (m *Metrics) winner() *TrialLine {
+	i := slices.IndexFunc(m.Trials, func(t TrialLine) bool { return m.End.Best != nil && t.Number == m.End.Best.Trial })
+	if i < 0 {
+		return nil
+	}
+	return &m.Trials[i]
+}
+
 // takeValues gives the job those values that a study has returned; the file's own where these
 // were.
 func (j *Job) takeValues(m *Metrics) error {

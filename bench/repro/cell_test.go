@@ -68,12 +68,11 @@ func TestSelect(t *testing.T) {
 		`did you mean "fathom-table1/lr0.05"`) {
 		t.Errorf("got %v", err)
 	}
-	elsewhere, err := Select("perfedrlnas/table8")
-	if err != nil || len(elsewhere) != 10 {
+	elsewhere, err := Select("pfllib/fmnist-dir01/fedgen")
+	if err != nil || len(elsewhere) == 0 {
 		t.Errorf("%d cells, %v", len(elsewhere), err)
 	}
-	if _, _, err := Plan(t.Context(), elsewhere, Options{}, "out"); err == nil || !strings.Contains(err.Error(),
-		"perfedrlnas/table8/fedavg/accuracy cannot be run: BERT-large") {
+	if _, _, err := Plan(t.Context(), elsewhere, Options{}, "out"); err == nil || !strings.Contains(err.Error(), "cannot be run: the method is not built in") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -86,9 +85,8 @@ func TestEveryTableAndFigure(t *testing.T) {
 	type count struct{ numbers, cells int }
 	want := map[string]map[string]count{
 		fedexPaper: {
-			"Table 1": {40, 40}, "Figure 2": {0, 6}, "Figure 3": {0, 1}, "Figure 5": {0, 7}, "Figure 6": {0, 3},
-			"Theorem 4.1": {0, 1},
-			// Figure 1 is a diagram. Figure 4 are the curves of Table 1's cells, and Table 2 its intervals.
+			"Table 1": {40, 40}, "Figure 2": {0, 6}, "Figure 5": {0, 7}, "Figure 6": {0, 3},
+			// Figure 1 is a diagram, Figure 3 and Theorem 4.1 are no studies. Figure 4 are the curves of Table 1's cells, and Table 2 its intervals.
 		},
 		workshopPaper: {"Figure 1": {0, 8}, "Figure 2": {0, 6}, "Figure 3": {0, 3}},
 		fathomPaper: {
@@ -96,21 +94,19 @@ func TestEveryTableAndFigure(t *testing.T) {
 			// Figure 2 is a diagram; Theorems 1 and 2 are about gradients, which tests of internal/tuner/fathom compare; Theorem 3 is a bound without numbers.
 		},
 		fedtunePaper: {
-			"Table 1": {12, 12}, "Table 2": {12, 13}, "Figure 1a": {1, 1}, "Figure 1b": {0, 1}, "Figure 1c": {0, 1},
-			"Figure 2a": {2, 2}, "Figure 2b": {1, 1}, "Figure 2c": {0, 1},
-			"Figure 5a": {5, 6}, "Figure 5b": {0, 4}, "Figure 6": {0, 1}, "Figure 7": {1, 3}, "Figure 8": {0, 5},
-			// Figure 3 is a diagram, Figure 4 a curve of Table 1's FEMNIST, Table 3 the settings.
+			"Table 1": {12, 12}, "Table 2": {0, 1},
+			"Figure 5a": {5, 6}, "Figure 5b": {0, 4}, "Figure 7": {0, 2}, "Figure 8": {0, 5},
+			// Figures 1, 2 and 6 cannot be measured, Figure 3 is a diagram, Figure 4 a curve of Table 1's FEMNIST, Table 3 the settings.
 		},
 		nasPaper: {
-			"Table 5": {2, 2}, "Table 6": {3, 3}, "Table 8": {10, 10}, "Theorem 1": {0, 2}, "text of the appendix": {4, 4},
-			"Figure 8": {1, 1}, nasWhere: {0, 25},
-			// Figure 7 is a diagram, Table 4 bounds, Table 7 the settings; Tables 1 to 3 are in the paper's main part, which is not at hand.
+			"Theorem 1": {0, 2}, nasWhere: {0, 20},
+			// Tables 5, 6 and 8 and Figure 8 cannot be measured, Figure 7 is a diagram, Table 4 bounds, Table 7 the settings; Tables 1 to 3 are in the paper's main part, which is not at hand.
 		},
 	}
 	got := map[string]map[string]count{}
 	for _, c := range Cells() {
 		where, _, _ := strings.Cut(c.Where, " (+-")
-		if where == "no table" { // what is ours
+		if where == "no table" || where == "the tuned board" { // what is ours
 			continue
 		}
 		if got[c.Paper] == nil {

@@ -151,7 +151,7 @@ func fathomCells() []Cell {
 			t.Deviates = append(t.Deviates, "a start that the paper does not have")
 			cells = append(cells, Cell{
 				Name: "fathom-starts/" + row.name + "/" + method, Paper: fathomPaper, Where: "no table", Instead: "not published", Unit: "rounds to the goal",
-				Training: t, Picture: "fathom-starts/" + row.name, Measure: roundsToGoal,
+				Training: t, Measure: roundsToGoal,
 			})
 		}
 	}
@@ -175,7 +175,7 @@ func fathomTable1(set fathomSet, row fathomRow, name string) []Cell {
 			},
 			Cell{
 				Name: "fathom-fig1/" + name + "/" + method, Paper: fathomPaper, Where: "Figure 1", Unit: "% test accuracy where the training ends, at the goal or after all rounds",
-				Training: t, Measure: finalAccuracy, Picture: "fathom-fig1/" + name,
+				Training: t, Measure: finalAccuracy,
 			})
 	}
 	return cells

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/tuner/fedex"
@@ -141,8 +140,7 @@ func fedexTable() []Cell {
 					cells = append(cells, Cell{
 						Name: "fedex-table1/" + set.name + "/" + path, Paper: fedexPaper, Where: "Table 1", Unit: "% test error",
 						Published: &Published{Mean: n[0], SD: n[1], Seeds: fedexSeeds(set.needs, wrapper)},
-						Training:  fedexTraining(set, wrapper, target, tuning), Measure: returnedError(target), Survivor: survivorError(target),
-						Picture: "fedex-table1/" + set.name + "/" + wrapper + "/" + target, Target: target,
+						Training:  fedexTraining(set, wrapper, target, tuning), Measure: returnedError(target), Survivor: survivorError(target), Target: target,
 					})
 				}
 			}
@@ -214,8 +212,7 @@ func fedexFigures() []Cell {
 		}
 		return Cell{
 			Name: name, Paper: paper, Where: where, Unit: "% test error", Training: t, Measure: returnedError(tuners.TargetPersonalized),
-			Survivor: survivorError(tuners.TargetPersonalized),
-			Picture:  name[:strings.LastIndexByte(name, '/')], Target: tuners.TargetPersonalized,
+			Survivor: survivorError(tuners.TargetPersonalized), Target: tuners.TargetPersonalized,
 		}
 	}
 	set := func(discount string) []string { return []string{"score.discount=" + discount} }

@@ -78,7 +78,7 @@ func shrinkFedtune(c *config.Config, scale float64) []string {
 func fedtuneCells() []Cell {
 	var cells []Cell
 	accuracy := func(name, where string, published float64, t *Training) {
-		c := Cell{Name: name, Paper: fedtunePaper, Where: where, Unit: "% best test accuracy", Training: t, Measure: bestAccuracy, Picture: name[:strings.LastIndexByte(name, '/')]}
+		c := Cell{Name: name, Paper: fedtunePaper, Where: where, Unit: "% best test accuracy", Training: t, Measure: bestAccuracy}
 		if published > 0 {
 			c.Published = &Published{Mean: published, Seeds: seedsOf(t)}
 		}

@@ -36,7 +36,7 @@ func workshopCells() []Cell {
 				name := "fedex-workshop-fig1/" + set.name + "/" + target
 				cells = append(cells, Cell{
 					Name: name + "/" + tuning, Paper: workshopPaper, Where: "Figure 1", Unit: "% test error", Training: workshopTraining(set, tuning, "0"),
-					Measure: returnedError(target), Survivor: survivorError(target), Picture: name, Target: target,
+					Measure: returnedError(target), Survivor: survivorError(target), Target: target,
 				})
 			}
 		}
@@ -46,7 +46,7 @@ func workshopCells() []Cell {
 			name := "fedex-workshop-fig2/" + tuning
 			cells = append(cells, Cell{
 				Name: name + "/discount" + discount, Paper: workshopPaper, Where: "Figure 2", Unit: "% test error", Training: workshopTraining(fedexSets[1], tuning, discount),
-				Measure: returnedError(tuners.TargetPersonalized), Survivor: survivorError(tuners.TargetPersonalized), Picture: name, Target: tuners.TargetPersonalized,
+				Measure: returnedError(tuners.TargetPersonalized), Survivor: survivorError(tuners.TargetPersonalized), Target: tuners.TargetPersonalized,
 			})
 		}
 	}
@@ -57,7 +57,7 @@ func workshopCells() []Cell {
 		t.Deviates = append(t.Deviates, "the figure says ten repetitions of FedEx without a wrapper, not on which split or of which length: stored order, 800 rounds")
 		cells = append(cells, Cell{
 			Name: "fedex-workshop-fig3/" + schedule, Paper: workshopPaper, Where: "Figure 3", Unit: "% test error at the end", Training: t,
-			Measure: survivorError(tuners.TargetPersonalized), Picture: "fedex-workshop-fig3", Target: tuners.TargetPersonalized,
+			Measure: survivorError(tuners.TargetPersonalized), Target: tuners.TargetPersonalized,
 		})
 	}
 	return cells

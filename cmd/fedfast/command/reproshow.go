@@ -2,45 +2,28 @@ package command
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/bench/repro"
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
-	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
 // reportOptions say where a report goes besides stdout.
 type reportOptions struct {
-	markdown, plot, theme string
-	png                   bool
+	markdown string
 }
 
 func (o *reportOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.markdown, "markdown", "", "also write the report as Markdown to this `FILE`")
-	f.StringVar(&o.plot, "plot", "", "also write the online curves to this `DIR` as CSV and SVG")
-	f.BoolVar(&o.png, "png", false, "with --plot, also write PNG")
-	addTheme(cmd, &o.theme)
 }
 
 // writable refuses places where the report cannot be written in the end.
 func (o *reportOptions) writable() error {
-	if _, err := figure.ThemeOf(o.theme); err != nil {
-		return fmt.Errorf("--theme %w", err)
-	}
-	if o.png && o.plot == "" {
-		return errors.New("--png requires --plot DIR")
-	}
-	if err := outfile.Dir(o.plot); err != nil {
-		return fmt.Errorf("--plot: %w", err)
-	}
 	return writable([]output{{"--markdown", o.markdown}})
 }
 
@@ -90,7 +73,6 @@ func newReproMerge(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&values, "values", "", "with --board, also write the tuned values to this CSV `FILE`")
 	cmd.MarkFlagsMutuallyExclusive("claims", "name", "board")
 	o.addFlags(cmd)
-	cmd.MarkFlagsMutuallyExclusive("claims", "plot")
 	return cmd
 }
 
@@ -154,41 +136,8 @@ func (o *reportOptions) show(a *app, r *repro.Report) error {
 			return fmt.Errorf("--markdown: %w", err)
 		}
 	}
-	if o.plot != "" {
-		if err := o.writeCurves(r); err != nil {
-			return fmt.Errorf("--plot: %w", err)
-		}
-	}
 	if a.json {
 		return a.printJSON(r.JSON())
 	}
 	return printTables(a.out, r.Tables())
-}
-
-// writeCurves writes each curve of a report into the directory of pictures.
-func (o *reportOptions) writeCurves(r *repro.Report) error {
-	theme, err := figure.ThemeOf(o.theme)
-	if err != nil {
-		return err
-	}
-	if err := wholefile.Folder(o.plot); err != nil {
-		return err
-	}
-	forms := []figure.Form{figure.SVG}
-	if o.png {
-		forms = append(forms, figure.PNG)
-	}
-	for _, c := range r.Curves() {
-		path := filepath.Join(o.plot, c.Name)
-		if err := wholefile.Stream(path+".csv", 0o644, c.WriteCSV); err != nil {
-			return err
-		}
-		f := c.Figure()
-		for _, form := range forms {
-			if err := wholefile.Stream(path+string(form), 0o644, func(w io.Writer) error { return f.Write(w, form, theme) }); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
