@@ -33,11 +33,20 @@ func TestBoardPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := boardOf(t)
+	var numbers tableNumbers
 	for _, table := range b.Tables() {
 		var text bytes.Buffer
 		table.WriteMarkdown(&text)
+		numbers.add(text.String())
 		if !strings.Contains(string(page), text.String()) {
-			t.Errorf("board.md is stale: run `fedfast repro merge --board --markdown` and put in %q", table.Title)
+			t.Errorf("board.md is stale: put in what `fedfast repro merge --board` prints of %q", table.Title)
+		}
+	}
+	_, said, _ := strings.Cut(string(page), "What it says so far:")
+	said, _, _ = strings.Cut(said, "\nHeart: ")
+	for _, m := range textNumber.FindAllStringSubmatch(said, -1) {
+		if m[2] != "" && !numbers.has(m[1], m[2]) {
+			t.Errorf("board.md says %s +- %s, which is in none of its tables", m[1], m[2])
 		}
 	}
 	for _, s := range b.sets {

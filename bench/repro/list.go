@@ -179,13 +179,16 @@ func (f fullSet) network(c *config.Config) (*nn.Model, error) {
 }
 
 var fullSets = map[string]fullSet{
-	"leaf-femnist":     {62, 3550, 0.9 * 805263.0 / 3550, 0.1 * 805263.0 / 3550, nn.Shape{H: 28, W: 28, C: 1}},
-	"leaf-shakespeare": {101, 1129, 4226158.0 / 1129, 0, nn.Shape{}},
-	"cifar10":          {10, 0, 50_000, 10_000, nn.Shape{H: 32, W: 32, C: 3}},
-	"cifar100":         {100, 0, 50_000, 10_000, nn.Shape{H: 32, W: 32, C: 3}},
-	"fashion-mnist":    {10, 0, 60_000, 10_000, nn.Shape{H: 28, W: 28, C: 1}},
-	"stackexchange":    {10_004, 190, 7325.0 / 190, 1009.0 / 190, nn.Shape{}}, // users of beer.stackexchange.com with ten sentences and more
-	"stackoverflow":    {10_004, 342_477, 135818730.0 / 342477, 16586035.0 / 342477, nn.Shape{}},
+	"leaf-femnist":      {62, 3550, 0.9 * 805263.0 / 3550, 0.1 * 805263.0 / 3550, nn.Shape{H: 28, W: 28, C: 1}},
+	"leaf-shakespeare":  {101, 1129, 4226158.0 / 1129, 0, nn.Shape{}},
+	"cifar10":           {10, 0, 50_000, 10_000, nn.Shape{H: 32, W: 32, C: 3}},
+	"cifar100":          {100, 0, 50_000, 10_000, nn.Shape{H: 32, W: 32, C: 3}},
+	"fashion-mnist":     {10, 0, 60_000, 10_000, nn.Shape{H: 28, W: 28, C: 1}},
+	"qmnist":            {10, 539, 60_000.0 / 539, 10_000.0 / 539, nn.Shape{H: 28, W: 28, C: 1}},
+	"heart":             {2, 4, 606.0 / 4, 314.0 / 4, nn.Shape{H: 1, W: 1, C: 21}},
+	"shakespeare-roles": {80, 44, 199_781.0 / 44, 0, nn.Shape{Seq: 80, Vocab: 80}},
+	"stackexchange":     {10_004, 190, 7325.0 / 190, 1009.0 / 190, nn.Shape{}}, // users of beer.stackexchange.com with ten sentences and more
+	"stackoverflow":     {10_004, 342_477, 135818730.0 / 342477, 16586035.0 / 342477, nn.Shape{}},
 }
 
 // counts returns how a configuration splits the whole set.
