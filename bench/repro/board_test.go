@@ -51,8 +51,9 @@ func TestBoardPage(t *testing.T) {
 	}
 	for _, s := range b.sets {
 		for _, m := range s.methods {
-			if len(m.tuned) != boardSeeds || len(m.plain) != boardSeeds || m.search.Head.Environment.Revision == "" {
-				t.Errorf("%s, %s: %d and %d seeds, commit %q", s.name, m.name, len(m.tuned), len(m.plain), m.search.Head.Environment.Revision)
+			commit := m.search.Head.Environment.Revision
+			if len(m.tuned) != boardSeeds || len(m.plain) != boardSeeds || commit == "" {
+				t.Errorf("%s, %s: %d and %d seeds", s.name, m.name, len(m.tuned), len(m.plain))
 			}
 		}
 	}
@@ -66,7 +67,7 @@ func TestTunedValues(t *testing.T) {
 	}
 	got, err := os.ReadFile("../../fl/study/config/tuned.csv")
 	if err != nil || !bytes.Equal(got, want.Bytes()) {
-		t.Errorf("tuned.csv is stale: run `fedfast repro merge bench/results/board --board --values fl/study/config/tuned.csv`; %v", err)
+		t.Errorf("tuned.csv is stale: write it by `fedfast repro merge --board --values`; %v", err)
 	}
 	n := 0
 	for _, m := range boardMethods {
@@ -90,7 +91,9 @@ func TestBoardCell(t *testing.T) {
 		if small.Values != nil {
 			small.Values = cells[0].Training
 		}
-		small.Sets = override(slices.Clone(small.Sets), []string{"data.clients=10", "data.samples=40", "data.alpha=1", "cohort=4", "model=logistic"})
+		small.Sets = override(slices.Clone(small.Sets), []string{
+			"data.clients=10", "data.samples=40", "data.alpha=1", "cohort=4", "model=logistic",
+		})
 		small.Sets = slices.DeleteFunc(small.Sets, func(s string) bool { return strings.HasPrefix(s, "model.layers=") })
 		cells[i].Training = &small
 	}
@@ -100,7 +103,8 @@ func TestBoardCell(t *testing.T) {
 	}
 	all := runAll(t, jobs)
 	search := all[0]
-	if search.Head.Training != "board-fmnist-fedprox" || search.End.Best == nil || search.End.Rounds != 7*6 || search.End.Examples == 0 || len(search.Trials) == 0 {
+	if search.Head.Training != "board-fmnist-fedprox" || search.End.Best == nil ||
+		search.End.Rounds != 7*6 || search.End.Examples == 0 || len(search.Trials) == 0 {
 		t.Fatalf("%+v", search.End)
 	}
 	sums := map[string]bool{}
@@ -114,8 +118,10 @@ func TestBoardCell(t *testing.T) {
 			lr, _ = w.Params["client.lr"].Float()
 			mu, _ = w.Params["client.mu"].Float()
 		}
-		if c.Client.LR != lr || c.Client.Mu != mu || int(c.Seed) != m.Head.Seed+1 || sums[m.End.SHA256] || m.End.Best.GlobalTest == nil {
-			t.Errorf("%s: lr %v for %v, mu %v for %v, seed %d of job %d", m.Head.Training, c.Client.LR, lr, c.Client.Mu, mu, c.Seed, m.Head.Seed)
+		if c.Client.LR != lr || c.Client.Mu != mu || int(c.Seed) != m.Head.Seed+1 ||
+			sums[m.End.SHA256] || m.End.Best.GlobalTest == nil {
+			t.Errorf("%s: lr %v for %v, mu %v for %v, seed %d of job %d",
+				m.Head.Training, c.Client.LR, lr, c.Client.Mu, mu, c.Seed, m.Head.Seed)
 		}
 		sums[m.End.SHA256] = true
 	}

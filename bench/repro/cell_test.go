@@ -72,7 +72,8 @@ func TestSelect(t *testing.T) {
 	if err != nil || len(elsewhere) == 0 {
 		t.Errorf("%d cells, %v", len(elsewhere), err)
 	}
-	if _, _, err := Plan(t.Context(), elsewhere, Options{}, "out"); err == nil || !strings.Contains(err.Error(), "cannot be run: the method is not built in") {
+	if _, _, err := Plan(t.Context(), elsewhere, Options{}, "out"); err == nil || !strings.Contains(err.Error(),
+		"cannot be run: the method is not built in") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -86,7 +87,8 @@ func TestEveryTableAndFigure(t *testing.T) {
 	want := map[string]map[string]count{
 		fedexPaper: {
 			"Table 1": {40, 40}, "Figure 2": {0, 6}, "Figure 5": {0, 7}, "Figure 6": {0, 3},
-			// Figure 1 is a diagram, Figure 3 and Theorem 4.1 are no studies. Figure 4 are the curves of Table 1's cells, and Table 2 its intervals.
+			// Figure 1 is a diagram, Figure 3 and Theorem 4.1 are no studies.
+			// Figure 4 are the curves of Table 1's cells, and Table 2 its intervals.
 		},
 		workshopPaper: {"Figure 1": {0, 8}, "Figure 2": {0, 6}, "Figure 3": {0, 3}},
 		fathomPaper: {
@@ -96,11 +98,13 @@ func TestEveryTableAndFigure(t *testing.T) {
 		fedtunePaper: {
 			"Table 1": {12, 12}, "Table 2": {0, 1},
 			"Figure 5a": {5, 6}, "Figure 5b": {0, 4}, "Figure 7": {0, 2}, "Figure 8": {0, 5},
-			// Figures 1, 2 and 6 cannot be measured, Figure 3 is a diagram, Figure 4 a curve of Table 1's FEMNIST, Table 3 the settings.
+			// Figures 1, 2 and 6 cannot be measured, Figure 3 is a diagram,
+			// Figure 4 a curve of Table 1's FEMNIST, Table 3 the settings.
 		},
 		nasPaper: {
 			"Theorem 1": {0, 2}, nasWhere: {0, 20},
-			// Tables 5, 6 and 8 and Figure 8 cannot be measured, Figure 7 is a diagram, Table 4 bounds, Table 7 the settings; Tables 1 to 3 are in the paper's main part, which is not at hand.
+			// Tables 5, 6 and 8 and Figure 8 cannot be measured, Figure 7 is a diagram, Table 4 bounds,
+			// Table 7 the settings; Tables 1 to 3 are in the paper's main part, which is not at hand.
 		},
 	}
 	got := map[string]map[string]count{}

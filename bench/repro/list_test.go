@@ -48,7 +48,8 @@ func TestListWithoutData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := List(t.Context(), append(cells, Cell{Name: "elsewhere", Why: "it cannot be run"}), Options{Data: t.TempDir(), Seeds: 2, Scale: 0.01}, 1)
+	cells = append(cells, Cell{Name: "elsewhere", Why: "it cannot be run"})
+	entries, err := List(t.Context(), cells, Options{Data: t.TempDir(), Seeds: 2, Scale: 0.01}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,8 @@ func smallCells() []Cell {
 	for _, target := range fedexTargets {
 		for _, tuning := range fedexTunings {
 			cells = append(cells, Cell{
-				Name: "fedex-table1/cifar10-iid/sha/" + target + "/" + tuning, Training: small(target, tuning), Measure: returnedError(target), Unit: "%",
+				Name: "fedex-table1/cifar10-iid/sha/" + target + "/" + tuning, Training: small(target, tuning),
+				Measure: returnedError(target), Unit: "%",
 				Published: &Published{Mean: 20, SD: 1, Seeds: 2}, Target: target,
 			})
 		}

@@ -192,5 +192,6 @@ func tunedPreset(method string) (string, error) {
 		slices.SortFunc(all, func(a, b TunedValue) int { return int(math.Copysign(1, a.Value-b.Value)) })
 		out += fmt.Sprintf("%s = %v\n", v.Key, all[(len(all)-1)/2].Value)
 	}
-	return out + "\n[data]\n" + network + "\n[budget]\nrounds = 350\ntrial_rounds = 50\n\n[tuner]\nname = \"halving\"\nstart = \"file\"\n", nil
+	return out + "\n[data]\n" + network +
+		"\n[budget]\nrounds = 350\ntrial_rounds = 50\n\n[tuner]\nname = \"halving\"\nstart = \"file\"\n", nil
 }
