@@ -119,8 +119,8 @@ func less(a, b []float64) []float64 {
 // Tables returns for each federation the methods and their values, and what tuning changed.
 func (b *Board) Tables() []Table {
 	ranks := Table{
-		Title: "what tuning changes in the order of the methods: Kendall's tau of their test errors with the defaults and tuned, and the mean gain with its 90 % interval over methods",
-		Head:  []string{"federation", "methods", "tau of one model for all", "tau of own models", "gain", "best by default", "best tuned"},
+		Title: "what tuning changes in the order of the methods: Spearman's rank correlation of their test errors with the defaults and tuned, and the mean gain with its 90 % interval over methods",
+		Head:  []string{"federation", "methods", "correlation, one model for all", "own models", "gain", "best by default", "best tuned"},
 	}
 	var out []Table
 	for _, set := range b.sets {
@@ -138,7 +138,7 @@ func (b *Board) Tables() []Table {
 				}
 			}
 			gains = append(gains, less(x, y)...)
-			row = append(row, plain(stats.Kendall(x, y), 0))
+			row = append(row, plain(stats.Spearman(x, y), 0))
 		}
 		for _, m := range set.methods {
 			if stats.Of(m.plain).Mean < stats.Of(best[0].plain).Mean {
