@@ -34,6 +34,9 @@ type Diff struct {
 	// Decisions and Rounds count what both have up to there.
 	Decisions int `json:"equal_decisions"`
 	Rounds    int `json:"equal_rounds"`
+	// Retrained says of A and of B whether training again agrees with the record up to the round of Round;
+	// empty where that was not asked for.
+	Retrained []bool `json:"retrained,omitempty"`
 	// Result has what differs in the results of two finished studies.
 	Result []Pair `json:"result"`
 }
@@ -154,6 +157,9 @@ func (d *Diff) begun(ctx context.Context, s, other *Study, a, b *Overview) error
 				d.Data = append(d.Data, p)
 			}
 		}
+	}
+	if x, y := a.Config.Data.Seed, b.Config.Data.Seed; x == y && x == 0 && a.Config.Seed != b.Config.Seed { // drawn otherwise
+		d.Data = append(d.Data, Pair{"seed", fmt.Sprint(a.Config.Seed), fmt.Sprint(b.Config.Seed)})
 	}
 	var made [2]map[string]string
 	for i, o := range []*Overview{a, b} {
