@@ -2,19 +2,23 @@ package view_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/methods"
+	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/store"
+	"github.com/fedfast/fedfast/internal/test/npztest"
 )
 
 // flipped is where the method "flipped" changes the lowest bit of a weight that a client
@@ -122,5 +126,83 @@ func TestDiffFindsAFlippedBit(t *testing.T) {
 		if s.Round != round+1 || s.Same != round || s.Other != round+1 || fmt.Sprint(s.Changes) != fmt.Sprint(want) {
 			t.Errorf("bit %v of round %d, %s: found in %+v", place, round+1, weight.tensor, s)
 		}
+	}
+	// Training again, on a sound machine, agrees with one of them.
+	flipped.Store(&[3]int{2, cohorts[2][0], weights[0].at})
+	wrong := train(config.DigestsAll, 2)
+	flipped.Store(nil)
+	for dir, differs := range map[string]bool{sound[config.DigestsAll]: false, wrong: true} {
+		err := workdir.Again(t.Context(), dir, nil, workdir.Options{}, func(s study.Setup) error {
+			_, err := study.Verify(t.Context(), s, 0, 3)
+			return err
+		})
+		if d, ok := errors.AsType[*study.DifferError](err); ok != differs || ok && d.Round != 3 || !ok && err != nil {
+			t.Errorf("%s trained again: %v", dir, err)
+		}
+	}
+}
+
+// TestDiffNamesASingleChange changes 20 times one label or one key: it is named, with the first round
+// that shows it and, of a label, the client.
+func TestDiffNamesASingleChange(t *testing.T) {
+	const n, clients, width = 120, 6, 5
+	draw := rand.New(rand.NewPCG(63, 2))
+	x, y, owner := make([]float32, n*width), make([]int64, n), make([]int64, n)
+	for i := range x {
+		x[i] = draw.Float32()
+	}
+	for i := range y {
+		y[i], owner[i] = int64(draw.IntN(3)), int64(i%clients)
+	}
+	train := func(sets ...string) string {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "data.npz")
+		npztest.Write(t, path, true, npztest.Array{Name: "x", Shape: []int{n, width}, Values: x},
+			npztest.Array{Name: "y", Shape: []int{n}, Values: y}, npztest.Array{Name: "client", Shape: []int{n}, Values: owner})
+		c, err := config.Load(config.Source{Sets: append([]string{
+			"data.name=npz-vectors", fmt.Sprintf("data.path=%q", path), "model=logistic", "method=fedavg", "cohort=3",
+			"rounds=6", "client.epochs=3", "digests=all",
+		}, sets...)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := workdir.Run(t.Context(), filepath.Join(dir, "study"), c, workdir.Options{Workers: 1}); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Join(dir, "study")
+	}
+	sound, seen := train(), 0
+	keys := []string{
+		"client.lr=0.11", "client.momentum=0.01", "client.weight_decay=0.01", "client.batch=6", "client.bias_decay=0.1",
+		"client.clip_norm=0.2",
+	}
+	for range 20 {
+		if draw.IntN(2) == 0 {
+			set := keys[draw.IntN(len(keys))]
+			key, _, _ := strings.Cut(set, "=")
+			d := compared(t, sound, train(set))
+			if c := d.Configuration; len(c) != 2 || c[0].Name != key || c[1].Name != "data.path" || d.Round == nil || d.Round.Round != 1 {
+				t.Errorf("%s: found in %+v", set, d)
+			}
+			continue
+		}
+		at := draw.IntN(n)
+		was := y[at]
+		y[at] = (was + 1) % 3
+		d := compared(t, sound, train())
+		y[at] = was
+		if len(d.Data) != 1 || d.Data[0].Name != "fingerprint" || d.Equal() {
+			t.Errorf("label %d: found in %+v", at, d)
+		}
+		if d.Round == nil || len(d.Round.Changes) == 0 {
+			continue // a test sample
+		}
+		seen++
+		if c := d.Round.Changes; len(c) != 1 || c[0].Client != at%clients || d.Round.Other != d.Round.Round {
+			t.Errorf("label %d of client %d: found in %+v", at, at%clients, d.Round)
+		}
+	}
+	if seen < 4 {
+		t.Errorf("only %d labels were seen in training", seen)
 	}
 }
