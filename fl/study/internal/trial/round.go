@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fedfast/fedfast/fl"
@@ -32,6 +33,10 @@ func (t *Trial) Next(ctx context.Context) (*record.Round, error) {
 	}
 	switch {
 	case rec != nil:
+		n := len(t.study.Meter.Data.Clients)
+		if i := slices.IndexFunc(rec.Clients, func(c int) bool { return c < 0 || c >= n }); i >= 0 {
+			return nil, fmt.Errorf("trial %d: round %d is recorded with client %d of %d", t.Number, t.rounds+1, rec.Clients[i], n)
+		}
 		if t.session != nil {
 			t.session.Skip(2)
 		}
