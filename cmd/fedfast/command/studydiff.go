@@ -40,7 +40,7 @@ func newDiff(a *app) *cobra.Command {
 			return a.diffSeeds(cmd.Context(), retrain, args)
 		}),
 	}
-	cmd.Flags().BoolVar(&retrain, "retrain", false, "train up to the first round that differs again: whose record is right?")
+	cmd.Flags().BoolVar(&retrain, "retrain", false, "train again up to the first round that differs: who is right?")
 	return cmd
 }
 

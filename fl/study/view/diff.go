@@ -158,7 +158,7 @@ func (d *Diff) begun(ctx context.Context, s, other *Study, a, b *Overview) error
 			}
 		}
 	}
-	if x, y := a.Config.Data.Seed, b.Config.Data.Seed; x == y && x == 0 && a.Config.Seed != b.Config.Seed { // drawn otherwise
+	if x, y := a.Config, b.Config; x.Data.Seed == 0 && y.Data.Seed == 0 && x.Seed != y.Seed { // drawn otherwise
 		d.Data = append(d.Data, Pair{"seed", fmt.Sprint(a.Config.Seed), fmt.Sprint(b.Config.Seed)})
 	}
 	var made [2]map[string]string
@@ -189,7 +189,8 @@ func (d *Diff) results(a, b *Overview) error {
 		}
 		maps.DeleteFunc(ends[i], func(name, _ string) bool {
 			return strings.HasSuffix(name, "seconds") && !strings.Contains(name, "simulated") ||
-				strings.HasSuffix(name, "rounds_per_second") || strings.HasSuffix(name, "digest_share") || strings.HasSuffix(name, "pauses")
+				strings.HasSuffix(name, "rounds_per_second") || strings.HasSuffix(name, "digest_share") ||
+				strings.HasSuffix(name, "pauses")
 		})
 		ends[i]["rounds"], ends[i]["state"] = strconv.Itoa(o.Rounds), string(o.State)
 	}

@@ -181,7 +181,8 @@ func TestDiffNamesASingleChange(t *testing.T) {
 			set := keys[draw.IntN(len(keys))]
 			key, _, _ := strings.Cut(set, "=")
 			d := compared(t, sound, train(set))
-			if c := d.Configuration; len(c) != 2 || c[0].Name != key || c[1].Name != "data.path" || d.Round == nil || d.Round.Round != 1 {
+			c := d.Configuration
+			if len(c) != 2 || c[0].Name != key || c[1].Name != "data.path" || d.Round == nil || d.Round.Round != 1 {
 				t.Errorf("%s: found in %+v", set, d)
 			}
 			continue
