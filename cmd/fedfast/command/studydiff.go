@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,33 +32,10 @@ func newDiff(a *app) *cobra.Command {
 			"are compared as far as they go.",
 		Example: "  fedfast study diff monday tuesday",
 		Args:    cobra.ExactArgs(2),
-		RunE: a.work(func(cmd *cobra.Command, args []string) error {
-			if !workdir.HoldsSeeds(args[0]) || !workdir.HoldsSeeds(args[1]) {
-				return a.diff(cmd.Context(), retrain, args...)
-			}
-			return a.diffSeeds(cmd.Context(), retrain, args)
-		}),
+		RunE:    a.work(func(cmd *cobra.Command, args []string) error { return a.diff(cmd.Context(), retrain, args) }),
 	}
 	cmd.Flags().BoolVar(&retrain, "retrain", false, "train again up to the first round that differs: who is right?")
 	return cmd
-}
-
-// diffSeeds compares the studies of several seeds, each with that of the same place.
-func (a *app) diffSeeds(ctx context.Context, retrain bool, args []string) error {
-	x, errX := studyDirs(args[0])
-	y, errY := studyDirs(args[1])
-	if err := errors.Join(errX, errY); err != nil {
-		return err
-	}
-	if len(x) != len(y) || a.json {
-		return severalSeeds(args[0]+" and "+args[1], "they must be as many, and not with --json")
-	}
-	var all []error
-	for i := range x {
-		fmt.Fprintf(a.out, "%s and %s\n", oneline.Path(x[i]), oneline.Path(y[i]))
-		all = append(all, a.diff(ctx, retrain, x[i], y[i]))
-	}
-	return cmp.Or(all...)
 }
 
 // retrain trains the study at a path again up to where it differs from another one, and reports whether
@@ -69,14 +45,13 @@ func (a *app) retrain(ctx context.Context, path string, seal *store.Seal, at *vi
 		_, err := study.Verify(ctx, setup, at.Trial, at.Round)
 		return err
 	})
-	_, differs := errors.AsType[*study.DifferError](err)
-	if differs {
-		err = nil
+	if _, differs := errors.AsType[*study.DifferError](err); differs {
+		return false, nil
 	}
-	return !differs, err
+	return true, err
 }
 
-func (a *app) diff(ctx context.Context, retrain bool, dirs ...string) error {
+func (a *app) diff(ctx context.Context, retrain bool, dirs []string) error {
 	var studies []*view.Study
 	var all []*view.Overview
 	for _, dir := range dirs {
@@ -158,8 +133,7 @@ func (a *app) printDiff(d *view.Diff, dirs []string) error {
 		row("rounds", rounds, "", nil)
 	}
 	for i, same := range d.Retrained {
-		says := map[bool]string{true: "agrees", false: "does not agree"}[same]
-		t.Row("retraining", fmt.Sprintf("%s with %s", says, oneline.Path(dirs[i])))
+		t.Row("retraining", map[bool]string{true: "agrees", false: "does not agree"}[same]+" with "+oneline.Path(dirs[i]))
 	}
 	row("result", "equal", "", d.Result)
 	return t.Flush()

@@ -189,8 +189,7 @@ func (d *Diff) results(a, b *Overview) error {
 		}
 		maps.DeleteFunc(ends[i], func(name, _ string) bool {
 			return strings.HasSuffix(name, "seconds") && !strings.Contains(name, "simulated") ||
-				strings.HasSuffix(name, "rounds_per_second") || strings.HasSuffix(name, "digest_share") ||
-				strings.HasSuffix(name, "pauses")
+				strings.HasSuffix(name, "rounds_per_second") || strings.HasSuffix(name, "pauses")
 		})
 		ends[i]["rounds"], ends[i]["state"] = strconv.Itoa(o.Rounds), string(o.State)
 	}
