@@ -2,17 +2,13 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/view"
-	"github.com/fedfast/fedfast/fl/study/workdir"
-	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -20,8 +16,7 @@ import (
 const mostDiffering = 8
 
 func newDiff(a *app) *cobra.Command {
-	var retrain bool
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:               "diff A B",
 		ValidArgsFunction: completeStudy,
 		Short:             "Find the first decision and round in which two studies differ",
@@ -32,26 +27,11 @@ func newDiff(a *app) *cobra.Command {
 			"are compared as far as they go.",
 		Example: "  fedfast study diff monday tuesday",
 		Args:    cobra.ExactArgs(2),
-		RunE:    a.work(func(cmd *cobra.Command, args []string) error { return a.diff(cmd.Context(), retrain, args) }),
+		RunE:    a.work(func(cmd *cobra.Command, args []string) error { return a.diff(cmd.Context(), args[0], args[1]) }),
 	}
-	cmd.Flags().BoolVar(&retrain, "retrain", false, "train again up to the first round that differs: who is right?")
-	return cmd
 }
 
-// retrain trains the study at a path again up to where it differs from another one, and reports whether
-// it comes to its record.
-func (a *app) retrain(ctx context.Context, path string, seal *store.Seal, at *view.Split) (bool, error) {
-	err := workdir.Again(ctx, path, nil, a.again(seal), func(setup study.Setup) error {
-		_, err := study.Verify(ctx, setup, at.Trial, at.Round)
-		return err
-	})
-	if _, differs := errors.AsType[*study.DifferError](err); differs {
-		return false, nil
-	}
-	return true, err
-}
-
-func (a *app) diff(ctx context.Context, retrain bool, dirs []string) error {
+func (a *app) diff(ctx context.Context, dirs ...string) error {
 	var studies []*view.Study
 	var all []*view.Overview
 	for _, dir := range dirs {
@@ -66,17 +46,10 @@ func (a *app) diff(ctx context.Context, retrain bool, dirs []string) error {
 	if err != nil {
 		return err
 	}
-	for i := 0; retrain && d.Round != nil && i < len(dirs); i++ {
-		same, err := a.retrain(ctx, dirs[i], studies[i].Seal(), d.Round)
-		if err != nil {
-			return err
-		}
-		d.Retrained = append(d.Retrained, same)
-	}
 	if a.json {
 		err = a.printJSON(d)
 	} else {
-		err = a.printDiff(d, dirs)
+		err = a.printDiff(d)
 	}
 	if err == nil && !d.Equal() {
 		err = fmt.Errorf("%s and %s differ", dirs[0], dirs[1])
@@ -85,7 +58,7 @@ func (a *app) diff(ctx context.Context, retrain bool, dirs []string) error {
 }
 
 // printDiff prints a row for each part of a comparison, and below it the values that differ.
-func (a *app) printDiff(d *view.Diff, dirs []string) error {
+func (a *app) printDiff(d *view.Diff) error {
 	t := table.New(a.out)
 	row := func(label, equal, differ string, pairs []view.Pair) {
 		if len(pairs) == 0 && differ == "" {
@@ -131,9 +104,6 @@ func (a *app) printDiff(d *view.Diff, dirs []string) error {
 		}
 	} else {
 		row("rounds", rounds, "", nil)
-	}
-	for i, same := range d.Retrained {
-		t.Row("retraining", map[bool]string{true: "agrees", false: "does not agree"}[same]+" with "+oneline.Path(dirs[i]))
 	}
 	row("result", "equal", "", d.Result)
 	return t.Flush()

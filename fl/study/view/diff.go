@@ -34,9 +34,6 @@ type Diff struct {
 	// Decisions and Rounds count what both have up to there.
 	Decisions int `json:"equal_decisions"`
 	Rounds    int `json:"equal_rounds"`
-	// Retrained says of A and of B whether training again agrees with the record up to the round of Round;
-	// empty where that was not asked for.
-	Retrained []bool `json:"retrained,omitempty"`
 	// Result has what differs in the results of two finished studies.
 	Result []Pair `json:"result"`
 }
