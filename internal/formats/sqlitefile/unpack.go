@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/therootcompany/xz"
 	"github.com/ulikunitz/xz/lzma"
 
 	"github.com/fedfast/fedfast/internal/sys/filelock"
@@ -26,8 +27,9 @@ import (
 const xzMagic = "\xfd7zXZ\x00"
 
 const (
-	// maxDictionary bounds the memory for unpacking; xz -9 uses 64 MiB.
-	maxDictionary = 256 << 20
+	// maxDictionary bounds the memory for unpacking. Of xz's own form, which the library
+	// that reads the old one reads without a bound, it is what xz -9 uses.
+	maxDictionary, maxXZ = 256 << 20, 64 << 20
 )
 
 // packed reports whether a file is one to unpack. The old LZMA form has no
@@ -164,7 +166,7 @@ func expand(out io.Writer, in io.Reader, limit int64) (int64, error) {
 	var unpacked io.Reader
 	var err error
 	if head, _ := packed.Peek(len(xzMagic)); string(head) == xzMagic {
-		unpacked = &xzReader{in: &counted{in: packed}, most: limit, left: limit}
+		unpacked, err = xz.NewReader(packed, maxXZ)
 	} else {
 		unpacked, err = lzma.ReaderConfig{DictCap: maxDictionary}.NewReader(packed)
 	}
@@ -193,7 +195,9 @@ func explained(path string, err error) error {
 		return fmt.Errorf("%s: %w", path, err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, new(*os.PathError)), errors.As(err, new(*os.LinkError)):
 		return fmt.Errorf("%s: cannot unpack it: %w", path, err)
-	case errors.Is(err, io.ErrUnexpectedEOF), strings.Contains(err.Error(), "unexpected EOF"):
+	case errors.Is(err, xz.ErrMemlimit):
+		return fmt.Errorf("%s: unpacking takes more than %s of memory; unpack it yourself, as by unxz", path, memory.Size(maxXZ))
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, xz.ErrBuf), strings.Contains(err.Error(), "unexpected EOF"):
 		return fmt.Errorf("%s: the LZMA data end early; is the file complete?", path)
 	}
 	return fmt.Errorf("%s: the LZMA data are damaged: %w", path, err)
