@@ -39,7 +39,11 @@ func printBelow(w io.Writer, t *view.Table) error {
 // printErrors prints the errors of models, and the measures of the first.
 func printErrors(w io.Writer, models ...view.Model) error {
 	t := view.ErrorTable(measures[models[0].Measure]+" (sample-weighted)", models...)
-	return errors.Join(printBelow(w, t), printBelow(w, view.MeasureTable(&models[0].Errors)))
+	err := errors.Join(printBelow(w, t), printBelow(w, view.MeasureTable(&models[0].Errors)))
+	for _, t := range view.ConfusionTables(&models[0].Errors) {
+		err = errors.Join(err, printBelow(w, t))
+	}
+	return err
 }
 
 // printWithout prints a comparison with models without federation above the block of studies, if there is one.

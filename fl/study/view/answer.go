@@ -67,10 +67,7 @@ func told(e *result.Errors, p Part, s result.Scale) float64 {
 	if s.Of != "" && e.Evaluation != nil {
 		x = p.Over(e.Evaluation).Measures.Get(s.Of)
 	}
-	if x == nil {
-		return math.NaN()
-	}
-	return *x
+	return result.Defined(x)
 }
 
 // Judged returns the target by which the study is told and ranked.

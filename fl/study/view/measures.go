@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/measure"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
@@ -26,13 +27,7 @@ func measured(models []*result.Errors, p Part) (all []*measure.Measures) {
 
 // meanOf writes the mean of a number of models, with half the width of its interval over several.
 func meanOf(all []*measure.Measures, of func(*measure.Measures) *float64) string {
-	var values []float64
-	for _, m := range all {
-		if x := of(m); x != nil {
-			values = append(values, *x)
-		}
-	}
-	s := stats.Of(values)
+	s := stats.Known(list.Of(all, func(m *measure.Measures) float64 { return result.Defined(of(m)) }))
 	return withHalf(numberOf(&s.Mean), s.Half, result.Number)
 }
 
@@ -101,14 +96,27 @@ func MeasureTable(models ...*result.Errors) *Table {
 	return t
 }
 
-// Errors are the errors of the returned models.
-func (s Seeds) Errors() (all []*result.Errors) {
-	for _, o := range s {
-		if e := o.Errors(); e != nil {
-			all = append(all, e)
+// ConfusionTables say for a model of few classes how samples of each class are predicted, as they are and personalized.
+func ConfusionTables(e *result.Errors) (all []*Table) {
+	for _, p := range Tests("")[:2] {
+		for _, m := range measured([]*result.Errors{e}, p) {
+			t := &Table{Title: "Test samples by class (row) and prediction, " + p.Name, Head: []string{"class"}}
+			for k, counts := range m.Confusion {
+				t.Head = append(t.Head, "as "+strconv.Itoa(k))
+				row := append([]string{strconv.Itoa(k)}, list.Of(counts, oneline.Digits)...)
+				t.Rows = append(t.Rows, append(row, numberOf(m.Recall[k])))
+			}
+			if t.Head = append(t.Head, "sensitivity"); t.Rows != nil {
+				all = append(all, t)
+			}
 		}
 	}
 	return all
+}
+
+// Errors are the errors of the returned models.
+func (s Seeds) Errors() []*result.Errors {
+	return list.Where(list.Of(s, (*Overview).Errors), func(e *result.Errors) bool { return e != nil })
 }
 
 // Without compares the models of studies that have ended with models without federation, by means over seeds;
@@ -206,23 +214,17 @@ func (s Seeds) WithoutTable() *Table {
 			return ""
 		})
 	}
-	half := func(x *float64) float64 {
-		if x == nil {
-			return math.NaN()
-		}
-		return *x
-	}
 	for _, c := range all {
 		t.Head = append(t.Head, called(&c))
 	}
 	row(what, func(c *result.Comparand) string {
-		return withHalf(s[0].ErrorText(c.Test), half(c.TestHalf), s[0].ErrorText)
+		return withHalf(s[0].ErrorText(c.Test), result.Defined(c.TestHalf), s[0].ErrorText)
 	})
 	row("ROC AUC, mean of clients", func(c *result.Comparand) string {
 		if c.ROCAUC == nil {
 			return ""
 		}
-		return withHalf(result.Number(*c.ROCAUC), half(c.ROCAUCHalf), result.Number)
+		return withHalf(result.Number(*c.ROCAUC), result.Defined(c.ROCAUCHalf), result.Number)
 	})
 	gain("alone", func(c *result.Comparand) *result.Gain { return c.OverLocal })
 	gain("federated", func(c *result.Comparand) *result.Gain { return c.OverFederated })

@@ -25,7 +25,7 @@ const mostCode = 119000
 var mayHold = map[string]int{
 	"bench":                            2701,
 	"bench/repro":                      4457,
-	"cmd":                              16464,
+	"cmd":                              16468,
 	"data":                             3106,
 	"data/sets":                        23,
 	"fl":                               9886,
@@ -43,7 +43,7 @@ var mayHold = map[string]int{
 	"fl/study/internal/replay":         566,
 	"fl/study/internal/trial":          1615,
 	"fl/study/result":                  1575,
-	"fl/study/view":                    2334,
+	"fl/study/view":                    2331,
 	"fl/study/workdir":                 1344,
 	"internal/deal":                    664,
 	"internal/draw":                    104,
