@@ -41,14 +41,6 @@ func (m *Metrics) byLoss() bool {
 	return strings.Contains(m.Head.Config, "\nobjective = \""+tuners.MetricLoss+"\"\n")
 }
 
-// score is a validation score as reports show it: a loss as it is.
-func (m *Metrics) score(x float64) float64 {
-	if m.byLoss() {
-		return x
-	}
-	return m.End.error(x)
-}
-
 // measuredBy returns the cell as it is called where errors are of another measure than
 // the paper's: its number is no longer beside a published one.
 func (c Cell) measuredBy(measure string) Cell {

@@ -54,8 +54,10 @@ func twice(t *testing.T, labels bool) []Cell {
 		"target=global", `space."client.lr"={log10=[-2,-1]}`)
 	run := training("own-run", config.ModeRun)
 	return []Cell{
-		{Name: "own/tune", Training: tune, Unit: "% test error", Measure: returnedError(tuners.TargetGlobal),
-			Published: &Published{Mean: 12.5, SD: 1, Seeds: 5}},
+		{
+			Name: "own/tune", Training: tune, Unit: "% test error", Measure: returnedError(tuners.TargetGlobal),
+			Published: &Published{Mean: 12.5, SD: 1, Seeds: 5},
+		},
 		{Name: "own/run", Training: run, Unit: "% test accuracy", Measure: finalAccuracy},
 	}
 }

@@ -182,7 +182,7 @@ func tunedPreset(method string) (string, error) {
 	out := fmt.Sprintf("# %s with the values that the tuned board found, on the quickstart's pictures.\n#\n"+
 		"# Medians over the federations of `fedfast list methods %s`; the space is made of their ranges.\n"+
 		"name = %q\nmethod = %q\nrounds = 100\ncohort = 10\nspace = %q\n", method, method, "tuned-"+method, method, auto)
-	var done []string
+	done, lines := []string{}, []string{out}
 	for _, v := range values {
 		if slices.Contains(done, v.Key) {
 			continue
@@ -190,8 +190,8 @@ func tunedPreset(method string) (string, error) {
 		done = append(done, v.Key)
 		all := slices.DeleteFunc(slices.Clone(values), func(o TunedValue) bool { return o.Key != v.Key })
 		slices.SortFunc(all, func(a, b TunedValue) int { return int(math.Copysign(1, a.Value-b.Value)) })
-		out += fmt.Sprintf("%s = %v\n", v.Key, all[(len(all)-1)/2].Value)
+		lines = append(lines, fmt.Sprintf("%s = %v\n", v.Key, all[(len(all)-1)/2].Value))
 	}
-	return out + "\n[data]\n" + network +
+	return strings.Join(lines, "") + "\n[data]\n" + network +
 		"\n[budget]\nrounds = 350\ntrial_rounds = 50\n\n[tuner]\nname = \"halving\"\nstart = \"file\"\n", nil
 }

@@ -24,7 +24,7 @@ const mostCode = 119000
 // lowers another by as much.
 var mayHold = map[string]int{
 	"bench":                            2701,
-	"bench/repro":                      4457,
+	"bench/repro":                      4451,
 	"cmd":                              16468,
 	"data":                             3106,
 	"data/sets":                        23,
