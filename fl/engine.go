@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/fleet"
@@ -113,6 +115,8 @@ func (c *Config) Head() nn.Span { return c.Model.Head(max(1, c.HeadLayers)) }
 // Engine runs the client tasks of any number of trials on one pool of workers.
 // Its methods may be called from several goroutines.
 type Engine struct {
+	digested atomic.Int64 // nanoseconds, see Digested
+
 	cfg     Config
 	pool    *pool
 	head    nn.Span
@@ -269,6 +273,12 @@ func checkFit(m *nn.Model, d *data.Federation) error {
 
 // Workers returns the number of client tasks that run at once.
 func (e *Engine) Workers() int { return e.cfg.Workers }
+
+// Digested adds to the time that digests of weights and of what clients returned took, and returns it; work
+// beside each other on the workers counts as a part of the time.
+func (e *Engine) Digested(d time.Duration) time.Duration {
+	return time.Duration(e.digested.Add(int64(d)))
+}
 
 // Model returns the network that the engine trains.
 func (e *Engine) Model() *nn.Model { return e.cfg.Model }

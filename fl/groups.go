@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/internal/list"
@@ -77,7 +78,9 @@ func (r *round) trainHere(at shard.Span) (*part, error) {
 			return err
 		}
 		if e.cfg.Digests {
+			begin := time.Now()
 			r.slots[i].digest(e.cfg.Model, c.delta)
+			e.Digested(time.Since(begin) / time.Duration(e.cfg.Workers))
 		}
 		delivered = true
 		return nil

@@ -36,7 +36,7 @@ var outputs = [][2]string{
 	},
 	{
 		"run",
-		"run small/config.toml --study public --set dp.noise=1 --set dp.quantile=0.5 --set cohort=12 --set dp.population=1000 --set dp.assume=poisson --set dp.accountant=rdp",
+		"run small/config.toml --study public --set digests=all --set dp.noise=1 --set dp.quantile=0.5 --set cohort=12 --set dp.population=1000 --set dp.assume=poisson --set dp.accountant=rdp",
 	},
 	{
 		"run",

@@ -36,6 +36,9 @@ func Run(ctx context.Context, s Setup) (*result.RunResult, error) {
 		return nil, err
 	}
 	r.Seconds, r.Audit, r.RoundsPerSecond = time.Since(start).Seconds(), s.audited(), float64(t.Rounds())/trained
+	if s.Config.Digests == config.DigestsAll {
+		r.DigestShare = d.engine.Digested(0).Seconds() / trained
+	}
 	if !m.Last() {
 		if err := m.Save(ctx); err != nil {
 			return nil, err

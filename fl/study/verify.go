@@ -208,7 +208,7 @@ func (v *verifier) conclude(ctx context.Context, t *entrant) error {
 		if !every {
 			r.Without = was.Without
 		}
-		r.Seconds, r.RoundsPerSecond, r.Audit = was.Seconds, was.RoundsPerSecond, was.Audit
+		r.Seconds, r.RoundsPerSecond, r.DigestShare, r.Audit = was.Seconds, was.RoundsPerSecond, was.DigestShare, was.Audit
 		end.Run = r
 	} else {
 		was := v.was.Tune

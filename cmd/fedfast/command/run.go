@@ -154,6 +154,9 @@ func (a *app) printRunBlock(c *config.Config, r *result.RunResult, dir string) e
 		b.Row("updates", r.Traffic.Describe())
 	}
 	b.fleet(r.Fleet, r.Rounds)
+	if r.DigestShare > 0 {
+		b.Row("digests", fmt.Sprintf("of all rounds: %.2g %% of their time", 100*r.DigestShare))
+	}
 	b.dropped(r.Dropped, r.Dropped == r.Rounds*c.Updates())
 	b.warnings(r.Verdict())
 	b.advise(o, "report "+oneline.Path(dir), "eval "+oneline.Path(dir), "ui "+parentOf(dir))

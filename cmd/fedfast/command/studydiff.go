@@ -1,14 +1,19 @@
 package command
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/view"
+	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -16,7 +21,8 @@ import (
 const mostDiffering = 8
 
 func newDiff(a *app) *cobra.Command {
-	return &cobra.Command{
+	var retrain bool
+	cmd := &cobra.Command{
 		Use:               "diff A B",
 		ValidArgsFunction: completeStudy,
 		Short:             "Find the first decision and round in which two studies differ",
@@ -27,11 +33,50 @@ func newDiff(a *app) *cobra.Command {
 			"are compared as far as they go.",
 		Example: "  fedfast study diff monday tuesday",
 		Args:    cobra.ExactArgs(2),
-		RunE:    a.work(func(cmd *cobra.Command, args []string) error { return a.diff(cmd.Context(), args[0], args[1]) }),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			if !workdir.HoldsSeeds(args[0]) || !workdir.HoldsSeeds(args[1]) {
+				return a.diff(cmd.Context(), retrain, args...)
+			}
+			return a.diffSeeds(cmd.Context(), retrain, args)
+		}),
 	}
+	cmd.Flags().BoolVar(&retrain, "retrain", false, "train again up to the first round that differs: who is right?")
+	return cmd
 }
 
-func (a *app) diff(ctx context.Context, dirs ...string) error {
+// diffSeeds compares the studies of several seeds, each with that of the same place.
+func (a *app) diffSeeds(ctx context.Context, retrain bool, args []string) error {
+	x, errX := studyDirs(args[0])
+	y, errY := studyDirs(args[1])
+	if err := errors.Join(errX, errY); err != nil {
+		return err
+	}
+	if len(x) != len(y) || a.json {
+		return severalSeeds(args[0]+" and "+args[1], "they must be as many, and not with --json")
+	}
+	var all []error
+	for i := range x {
+		fmt.Fprintf(a.out, "%s and %s\n", oneline.Path(x[i]), oneline.Path(y[i]))
+		all = append(all, a.diff(ctx, retrain, x[i], y[i]))
+	}
+	return cmp.Or(all...)
+}
+
+// retrain trains the study at a path again up to where it differs from another one, and reports whether
+// it comes to its record.
+func (a *app) retrain(ctx context.Context, path string, seal *store.Seal, at *view.Split) (bool, error) {
+	err := workdir.Again(ctx, path, nil, a.again(seal), func(setup study.Setup) error {
+		_, err := study.Verify(ctx, setup, at.Trial, at.Round)
+		return err
+	})
+	_, differs := errors.AsType[*study.DifferError](err)
+	if differs {
+		err = nil
+	}
+	return !differs, err
+}
+
+func (a *app) diff(ctx context.Context, retrain bool, dirs ...string) error {
 	var studies []*view.Study
 	var all []*view.Overview
 	for _, dir := range dirs {
@@ -46,10 +91,17 @@ func (a *app) diff(ctx context.Context, dirs ...string) error {
 	if err != nil {
 		return err
 	}
+	for i := 0; retrain && d.Round != nil && i < len(dirs); i++ {
+		same, err := a.retrain(ctx, dirs[i], studies[i].Seal(), d.Round)
+		if err != nil {
+			return err
+		}
+		d.Retrained = append(d.Retrained, same)
+	}
 	if a.json {
 		err = a.printJSON(d)
 	} else {
-		err = a.printDiff(d)
+		err = a.printDiff(d, dirs)
 	}
 	if err == nil && !d.Equal() {
 		err = fmt.Errorf("%s and %s differ", dirs[0], dirs[1])
@@ -58,7 +110,7 @@ func (a *app) diff(ctx context.Context, dirs ...string) error {
 }
 
 // printDiff prints a row for each part of a comparison, and below it the values that differ.
-func (a *app) printDiff(d *view.Diff) error {
+func (a *app) printDiff(d *view.Diff, dirs []string) error {
 	t := table.New(a.out)
 	row := func(label, equal, differ string, pairs []view.Pair) {
 		if len(pairs) == 0 && differ == "" {
@@ -104,6 +156,10 @@ func (a *app) printDiff(d *view.Diff) error {
 		}
 	} else {
 		row("rounds", rounds, "", nil)
+	}
+	for i, same := range d.Retrained {
+		says := map[bool]string{true: "agrees", false: "does not agree"}[same]
+		t.Row("retraining", fmt.Sprintf("%s with %s", says, oneline.Path(dirs[i])))
 	}
 	row("result", "equal", "", d.Result)
 	return t.Flush()

@@ -318,6 +318,8 @@ type RunResult struct {
 	Examples        int     `json:"examples"`
 	Seconds         float64 `json:"seconds"`
 	RoundsPerSecond float64 `json:"rounds_per_second"`
+	// DigestShare is the share of the rounds' time that digests took, with config.DigestsAll.
+	DigestShare float64 `json:"digest_share,omitempty"`
 	// Without compares the model with eval.baselines; nil without them.
 	Without []Comparand `json:"without_federation,omitempty"`
 	// Weights are the trained ones in the model's packed layout, nil where they are not at hand.

@@ -34,6 +34,9 @@ type Diff struct {
 	// Decisions and Rounds count what both have up to there.
 	Decisions int `json:"equal_decisions"`
 	Rounds    int `json:"equal_rounds"`
+	// Retrained says of A and of B whether training again agrees with the record up to the round of Round;
+	// empty where that was not asked for.
+	Retrained []bool `json:"retrained,omitempty"`
 	// Result has what differs in the results of two finished studies.
 	Result []Pair `json:"result"`
 }
@@ -186,7 +189,8 @@ func (d *Diff) results(a, b *Overview) error {
 		}
 		maps.DeleteFunc(ends[i], func(name, _ string) bool {
 			return strings.HasSuffix(name, "seconds") && !strings.Contains(name, "simulated") ||
-				strings.HasSuffix(name, "rounds_per_second") || strings.HasSuffix(name, "pauses")
+				strings.HasSuffix(name, "rounds_per_second") || strings.HasSuffix(name, "digest_share") ||
+				strings.HasSuffix(name, "pauses")
 		})
 		ends[i]["rounds"], ends[i]["state"] = strconv.Itoa(o.Rounds), string(o.State)
 	}

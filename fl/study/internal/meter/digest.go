@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"math"
+	"time"
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
@@ -33,6 +34,7 @@ func (m *Meter) digest(tr *fl.Trial, slots []fl.Slot, rec *record.Round) {
 	if !all && tr.Rounds()%m.digestEvery(floats) != 0 {
 		return
 	}
+	defer func(begin time.Time) { m.engine.Digested(time.Since(begin)) }(time.Now())
 	rec.Weights = m.Model.SHA256(tr.Weights())
 	if floats > m.Model.Size() {
 		h := sha256.New()

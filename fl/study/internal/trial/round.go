@@ -35,7 +35,8 @@ func (t *Trial) Next(ctx context.Context) (*record.Round, error) {
 	case rec != nil:
 		n := len(t.study.Meter.Data.Clients)
 		if i := slices.IndexFunc(rec.Clients, func(c int) bool { return c < 0 || c >= n }); i >= 0 {
-			return nil, fmt.Errorf("trial %d: round %d is of a client %d of %d", t.Number, t.rounds+1, rec.Clients[i], n)
+			return nil, fmt.Errorf("trial %d: round %d is recorded with client %d of %d",
+				t.Number, t.rounds+1, rec.Clients[i], n)
 		}
 		if t.session != nil {
 			t.session.Skip(2)
