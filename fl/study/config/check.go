@@ -124,6 +124,8 @@ type Loss struct {
 	LabelSmoothing float64   `toml:"label_smoothing" in:"[0, 1)" doc:"label smoothing of cross_entropy: the share of a label that is spread over all classes" also:"smoothing"`
 	ClassWeights   []float64 `toml:"class_weights" in:"[0, inf)" doc:"one weight per class: cross_entropy becomes the mean weighted by the labels' weights, sigmoid multiplies the loss terms of positive labels by them; default: equal weights" also:"weight pos_weight"`
 	RecallAt       int       `toml:"recall_at" in:"[1, inf)" doc:"with sigmoid, the number of largest outputs that count as predictions: recall is the share of all labels among them, and the error is 1 - recall; default: 5, or 1 for up to 5 outputs" also:"top_k k"`
+	// Balanced takes all training samples / (classes x those of the class) as weights.
+	Balanced bool `toml:"balanced" doc:"class weights by the classes' shares, from counts that clients send once"`
 	// Options are the options of the named loss.
 	Options map[string]any `toml:"options" doc:"an option of the loss, such as delta of huber; fedfast list losses NAME shows all" also:"delta beta"`
 }
@@ -159,9 +161,41 @@ func (l Loss) check() error {
 	return checkOptions("loss.options", t.Options, l.Options)
 }
 
+// balance sets the weights of a loss by the classes' training samples of all clients.
+func (c *Config) balance(loss *nn.Loss, fed *data.Federation) error {
+	const problem = "balanced weighs classes by their counts; "
+	switch {
+	case c.Private():
+		return errors.New(problem + "those of the clients have no noise; with dp, leave it out and set loss.class_weights")
+	case len(c.Loss.ClassWeights) > 0 || fed.Target != data.OneClass:
+		return errors.New(problem + "leave it out with loss.class_weights and where samples do not have one class each")
+	}
+	counts, all := make([]int, fed.Classes), 0
+	for i := range fed.Clients {
+		own, err := fed.Clients[i].Train.ClassCounts(fed.Classes)
+		if err != nil {
+			return err
+		}
+		for class, n := range own {
+			counts[class], all = counts[class]+n, all+n
+		}
+	}
+	for _, n := range counts {
+		loss.Weights = append(loss.Weights, float64(all)/float64(len(counts)*max(1, n)))
+	}
+	note := fmt.Sprintf("for class weights (loss.balanced) each client sends counts of %d bytes, once", 8*len(counts))
+	if !slices.Contains(fed.Notes, note) {
+		fed.Notes = append(fed.Notes, note)
+	}
+	return nil
+}
+
 // withLoss returns the model with the configured loss.
-func (c *Config) withLoss(m *nn.Model, t data.Target) (*nn.Model, error) {
-	loss, err := c.Loss.of(t)
+func (c *Config) withLoss(m *nn.Model, fed *data.Federation) (*nn.Model, error) {
+	loss, err := c.Loss.of(fed.Target)
+	if err == nil && c.Loss.Balanced {
+		err = c.balance(&loss, fed)
+	}
 	if err == nil {
 		m, err = m.WithLoss(loss)
 	}

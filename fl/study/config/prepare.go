@@ -46,7 +46,7 @@ func PrepareModel(c *Config, fed *data.Federation) (*nn.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m, err = c.withLoss(m, fed.Target); err != nil {
+	if m, err = c.withLoss(m, fed); err != nil {
 		return nil, err
 	}
 	if err := (&fl.Config{Model: m}).CheckMemory(); err != nil {
