@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/measure"
 	"github.com/fedfast/fedfast/kernels/det"
 	"github.com/fedfast/fedfast/nn"
@@ -37,8 +38,20 @@ func (e *Engine) everyOf(asked bool, samples int) int {
 	return 1 + samples*answerSize(e.cfg.Model)/mostAnswers
 }
 
-// scoredEvery is everyOf for the samples by which trials are judged.
-func (e *Engine) scoredEvery() int { return e.everyOf(e.cfg.Measures, 0) }
+// scoredEvery is everyOf for the samples by which trials are judged, and for those by which thresholds are chosen in
+// an evaluation that answers for one of tested test samples.
+func (e *Engine) scoredEvery(tested int) int {
+	if every := e.everyOf(e.cfg.Measures, 0); every > 0 || !e.chooses() {
+		return every
+	}
+	return tested
+}
+
+// chooses reports whether evaluations choose thresholds.
+func (e *Engine) chooses() bool {
+	m := e.cfg.Model
+	return Measured(m) && m.Classes() == 2 && m.Loss().Target() == nn.OneLabel
+}
 
 // newTally returns a tally of the masks and, with every > 0, of the answers about one in N samples
 // of v, which differ between clients; nil without either.
@@ -108,18 +121,9 @@ func (s *Score) auc() *float64 {
 	return &x
 }
 
-// measuresOf returns the measures of what clients answered, nil where they were not asked.
-func (e *Engine) measuresOf(
-	clients []clientScores, every int, central bool, of func(*clientScores) setScore,
-) *measure.Measures {
-	if every == 0 {
-		return nil
-	}
-	var all []measure.Answers
-	for i := range clients {
-		all = append(all, of(&clients[i]).Answers)
-	}
-	return measure.Of(all, every, central)
+// answersOf are what clients answered.
+func answersOf(clients []clientScores, of func(*clientScores) setScore) []measure.Answers {
+	return list.Of(clients, func(c clientScores) measure.Answers { return of(&c).Answers })
 }
 
 // answersFit says whether the answers of a score about n samples have the form of those of the engine's model.
@@ -140,8 +144,12 @@ func (e *Engine) mostAnswered() (exam, slot int64) {
 	}
 	exam = min(exam, mostAnswers) + int64(len(clients))*(size+1)
 	for i := range clients {
-		if n := int64(clients[i].Val.Len())*size + 1; e.cfg.Measures {
-			exam, slot = exam+n, max(slot, twice*n)
+		n := int64(clients[i].Val.Len())*size + 1
+		if e.cfg.Measures || e.chooses() {
+			exam += n
+		}
+		if e.cfg.Measures {
+			slot = max(slot, twice*n)
 		}
 	}
 	return twice * exam, slot

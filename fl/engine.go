@@ -274,8 +274,8 @@ func checkFit(m *nn.Model, d *data.Federation) error {
 // Workers returns the number of client tasks that run at once.
 func (e *Engine) Workers() int { return e.cfg.Workers }
 
-// Digested adds to the time that digests of weights and of what clients returned took, and returns it; work
-// beside each other on the workers counts as a part of the time.
+// Digested adds to the time that digests of weights and of what clients returned took, and returns it; what
+// workers do in parallel counts as a part of the time.
 func (e *Engine) Digested(d time.Duration) time.Duration {
 	return time.Duration(e.digested.Add(int64(d)))
 }

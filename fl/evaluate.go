@@ -239,26 +239,30 @@ func (e *Engine) Evaluate(ctx context.Context, weights []float32, cfg EvalConfig
 	if err != nil {
 		return nil, err
 	}
-	tested := func(clients []clientScores, of func(c *clientScores) setScore) Summary {
+	globalVal := func(c *clientScores) setScore { return c.globalVal }
+	personalVal := func(c *clientScores) setScore { return c.personalVal }
+	tested := func(clients []clientScores, of, val func(c *clientScores) setScore) Summary {
 		s := e.fold(clients, of)
-		s.Measures, s.answers = e.measuresOf(clients, every, false, of), nil
+		if s.answers = nil; every > 0 {
+			s.Measures = measure.Of(answersOf(clients, of), answersOf(seen, val), every, false)
+		}
 		return s
 	}
 	global := func(c *clientScores) setScore { return c.globalTest }
 	personal := func(c *clientScores) setScore { return c.personalTest }
-	test := tested(seen, global)
+	test := tested(seen, global, globalVal)
 	if fed.Test.Len() > 0 && !alone {
-		if test, err = e.evaluateCentral(ctx, weights, every); err != nil {
+		if test, err = e.evaluateCentral(ctx, weights, every, answersOf(seen, globalVal)); err != nil {
 			return nil, err
 		}
 	}
 	return &Evaluation{
-		GlobalVal:        e.fold(seen, func(c *clientScores) setScore { return c.globalVal }),
+		GlobalVal:        e.fold(seen, globalVal),
 		GlobalTest:       test,
-		PersonalizedVal:  e.fold(seen, func(c *clientScores) setScore { return c.personalVal }),
-		PersonalizedTest: tested(seen, personal),
-		Unseen:           tested(unseen, global),
-		UnseenAdapted:    tested(unseen, personal),
+		PersonalizedVal:  e.fold(seen, personalVal),
+		PersonalizedTest: tested(seen, personal, personalVal),
+		Unseen:           tested(unseen, global, globalVal),
+		UnseenAdapted:    tested(unseen, personal, personalVal),
 		Clients:          clientErrors(e.cfg.Data.Clients, ids, seen),
 	}, nil
 }

@@ -123,7 +123,7 @@ func (e *Engine) measureHere(ctx context.Context, x *shard.Exam, state *State, m
 	err := e.each(ctx, len(all), func(i int, w *worker) (err error) {
 		c, s := &clients[x.Clients[i]], &all[i]
 		if x.GlobalVal {
-			if s.globalVal, err = score(w, c.Val, e.newTally(e.scoredEvery(), 0, c.Val)); err != nil {
+			if s.globalVal, err = score(w, c.Val, e.newTally(e.scoredEvery(x.Every), 0, c.Val)); err != nil {
 				return err
 			}
 		}
@@ -170,7 +170,7 @@ func (e *Engine) scorePersonal(w *worker, x *shard.Exam, i int, s *clientScores,
 		return err
 	}
 	if x.PersonalVal {
-		if s.personalVal, err = l.scoreSet(l.Val, e.newTally(e.scoredEvery(), 0, l.Val)); err != nil {
+		if s.personalVal, err = l.scoreSet(l.Val, e.newTally(e.scoredEvery(x.Every), 0, l.Val)); err != nil {
 			return err
 		}
 	}
@@ -197,7 +197,7 @@ func (e *Engine) scoreJoined(w *worker, x *shard.Exam, unseen int, params Client
 	}
 	score := func(of func(data.View, *tally) (setScore, error)) (err error) {
 		if x.PersonalVal {
-			if s.personalVal, err = of(c.Val, e.newTally(e.scoredEvery(), 0, c.Val)); err != nil {
+			if s.personalVal, err = of(c.Val, e.newTally(e.scoredEvery(x.Every), 0, c.Val)); err != nil {
 				return err
 			}
 		}

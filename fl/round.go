@@ -264,7 +264,7 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 		l.trace = t.trace
 	}
 	if probes.before {
-		tally := e.newTally(e.scoredEvery(), 0, client.Val)
+		tally := e.newTally(e.scoredEvery(0), 0, client.Val)
 		r, err := w.evaluate(l.Broadcast, client.Val, aug, tally)
 		if err != nil {
 			return contribution{}, nil, err
@@ -274,7 +274,7 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 	l.wantPhi, l.wantPrior = probes.phi, probes.prior
 	if probes.after {
 		l.score = func(weights []float32) error {
-			tally := e.newTally(e.scoredEvery(), 0, client.Val)
+			tally := e.newTally(e.scoredEvery(0), 0, client.Val)
 			r, err := w.evaluate(weights, client.Val, aug, tally)
 			s.After = tally.score(r)
 			return err
@@ -291,7 +291,7 @@ func (t *Trial) localTask(w *worker, slot int, s *Slot, server ServerParams, pro
 		l.trace.Done(delta(l.Weights, slices.Clone(l.Broadcast)), l.Broadcast, l.Weights)
 	}
 	if l.score != nil {
-		tally := e.newTally(e.scoredEvery(), 0, client.Val)
+		tally := e.newTally(e.scoredEvery(0), 0, client.Val)
 		r, err := l.measure(client.Val, aug, tally)
 		if err != nil {
 			return contribution{}, nil, err

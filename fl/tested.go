@@ -37,7 +37,7 @@ func (e *Engine) EvaluateSplit(ctx context.Context, weights []float32, split str
 	case personal:
 		x.PersonalTest, of = true, func(c *clientScores) setScore { return c.personalTest }
 	case e.cfg.Data.Test.Len() > 0 && !v.Unseen:
-		return e.evaluateCentral(ctx, weights, 0)
+		return e.evaluateCentral(ctx, weights, 0, nil)
 	default:
 		x.GlobalTest, of = true, func(c *clientScores) setScore { return c.globalTest }
 	}

@@ -34,7 +34,7 @@ type Verified struct {
 	// Measured models were evaluated again, of Models whose scores or errors the record has.
 	Measured int `json:"measured_models"`
 	Models   int `json:"recorded_models"`
-	// Calls are those of the tuner that it answered again, all or none.
+	// Calls counts the calls that the tuner answered again, all or none.
 	Calls int `json:"tuner_calls"`
 	// Model says that the returned model, whose digest is SHA256, has been trained again.
 	Model  bool   `json:"model"`
@@ -307,7 +307,7 @@ func (v *verifier) train(ctx context.Context, rounds int) error {
 	}
 	agreed, _, err := session.Agreed(ctx, false)
 	if err == nil && !session.All(len(agreed)) {
-		return fmt.Errorf("call %d of the tuner: it decides otherwise than the record says", len(agreed)+1)
+		return fmt.Errorf("call %d of the tuner: it decides differently from the record", len(agreed)+1)
 	}
 	v.out.Calls = len(agreed)
 	return err

@@ -3,6 +3,7 @@
 package measure
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -127,6 +128,70 @@ type Bin struct {
 	Accuracy   float64 `json:"accuracy"`
 }
 
+// Threshold is a probability from which on samples count as of the second of two classes.
+type Threshold struct {
+	// For is the measure that is the highest with it on validation samples, "f1" or "balanced_accuracy".
+	For       string  `json:"for"`
+	Threshold float64 `json:"threshold"`
+	// F1, Balanced, Sensitivity and Specificity are of test samples, nil where they are undefined.
+	F1          *float64 `json:"f1"`
+	Balanced    *float64 `json:"balanced_accuracy"`
+	Sensitivity *float64 `json:"sensitivity"`
+	Specificity *float64 `json:"specificity"`
+}
+
+// thresholds chooses some by answers about validation samples, and measures them by those about test samples.
+func thresholds(val, test []Answers) (all []Threshold) {
+	type score struct{ p, y float64 }
+	var scores []score
+	for _, a := range val {
+		a.rows(func(truth, p []float64) { scores = append(scores, score{p[len(p)-1], truth[0]}) })
+	}
+	slices.SortFunc(scores, func(a, b score) int { return cmp.Or(cmp.Compare(b.p, a.p), cmp.Compare(a.y, b.y)) })
+	positive := 0.0
+	for _, s := range scores {
+		positive += s.y
+	}
+	negative := float64(len(scores)) - positive
+	if positive == 0 || negative == 0 {
+		return nil
+	}
+	all = []Threshold{{For: "f1"}, {For: "balanced_accuracy"}}
+	best, hits := [2]float64{}, 0.0
+	for i, s := range scores {
+		hits += s.y
+		if i+1 < len(scores) && scores[i+1].p == s.p {
+			continue
+		}
+		n, at := float64(i+1), s.p
+		if i+1 < len(scores) {
+			at = (s.p + scores[i+1].p) / 2
+		}
+		for k, x := range [2]float64{2 * hits / (n + positive), (hits/positive + (negative-n+hits)/negative) / 2} {
+			if x > best[k] {
+				best[k], all[k].Threshold = x, at
+			}
+		}
+	}
+	for i := range all {
+		t, s := &all[i], &sheet{}
+		s.begin(2, false)
+		for _, a := range test {
+			a.rows(func(truth, p []float64) {
+				predicted := []float64{1, 0}
+				if p[1] >= t.Threshold {
+					predicted = []float64{0, 1}
+				}
+				s.add(truth, predicted)
+			})
+		}
+		v, c, n := s.values(0, 0, 0), s.confusion, s.counts
+		t.F1, t.Balanced = defined(v["f1"]), defined(v["balanced_accuracy"])
+		t.Sensitivity, t.Specificity = defined(float64(c[1][1])/float64(n[1])), defined(float64(c[0][0])/float64(n[0]))
+	}
+	return all
+}
+
 // Measures judge a model on the samples of clients.
 type Measures struct {
 	// Values are those that there are of the task, by their names.
@@ -136,14 +201,16 @@ type Measures struct {
 	Recall      []*float64 `json:"recall,omitempty"`
 	Confusion   [][]int    `json:"confusion,omitempty"`
 	Reliability []Bin      `json:"reliability,omitempty"`
+	// Thresholds are chosen on validation samples, of two classes; nil where these do not have both.
+	Thresholds []Threshold `json:"thresholds,omitempty"`
 	// Samples is how many were measured; with Every one of that many samples was.
 	Samples int `json:"samples"`
 	Every   int `json:"every,omitempty"`
 }
 
 // Of returns the measures of answers, client by client; nil without any samples. central says that all are of no
-// client.
-func Of(clients []Answers, every int, central bool) *Measures {
+// client. val are answers about validation samples, by which thresholds are chosen.
+func Of(clients, val []Answers, every int, central bool) *Measures {
 	s := count(clients)
 	if s.samples == 0 {
 		return nil
@@ -178,6 +245,9 @@ func Of(clients []Answers, every int, central bool) *Measures {
 	}
 	if s.tags {
 		return m
+	}
+	if len(s.counts) == 2 {
+		m.Thresholds = thresholds(val, clients)
 	}
 	for k, row := range s.confusion {
 		m.Recall = append(m.Recall, defined(float64(row[k])/float64(s.counts[k])))

@@ -81,7 +81,7 @@ func TestVectors(t *testing.T) {
 		}
 	}
 	want := [][]int{{3, 0, 0}, {1, 2, 1}, {1, 1, 3}}
-	if got := Of([]Answers{three()}, 1, false).Confusion; !reflect.DeepEqual(got, want) {
+	if got := Of([]Answers{three()}, nil, 1, false).Confusion; !reflect.DeepEqual(got, want) {
 		t.Errorf("confusion %v, want %v", got, want)
 	}
 }
@@ -92,7 +92,7 @@ func TestClients(t *testing.T) {
 	whole := binary()
 	part := func(of []float64) Answers { return append(Begin(2, false), of...) }
 	parts := []Answers{part(whole[1:7]), nil, part(whole[7:25]), part(whole[25:])}
-	one, several := Of([]Answers{whole}, 1, false), Of(parts, 1, false)
+	one, several := Of([]Answers{whole}, nil, 1, false), Of(parts, nil, 1, false)
 	for name, v := range one.Values {
 		near(t, name, *several.Values[name].Value, *v.Value)
 	}
@@ -101,11 +101,63 @@ func TestClients(t *testing.T) {
 	} else if parts := []Answers{parts[2], parts[3]}; true {
 		near(t, "mean over clients", *v.ClientMean, (Get("roc_auc", parts[:1])+Get("roc_auc", parts[1:]))/2)
 	}
-	if v := Of([]Answers{parts[0]}, 1, false).Values["roc_auc"]; v.Value != nil || v.Trivial != nil {
+	if v := Of([]Answers{parts[0]}, nil, 1, false).Values["roc_auc"]; v.Value != nil || v.Trivial != nil {
 		t.Errorf("ROC AUC of one class: %v, must be undefined", v)
 	}
-	if Of(nil, 1, false) != nil || Of([]Answers{nil, Begin(2, false)}, 1, false) != nil || !math.IsNaN(Get("f1", nil)) {
+	none := []Answers{nil, Begin(2, false)}
+	if Of(nil, nil, 1, false) != nil || Of(none, nil, 1, false) != nil || !math.IsNaN(Get("f1", nil)) {
 		t.Error("measures of no samples")
+	}
+}
+
+// TestThresholds compares the thresholds chosen on validation samples with those of trying each, and what they measure.
+func TestThresholds(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	draw := func(n int) (Answers, []float64, []float64) {
+		a, ys, ps := Begin(2, false), []float64{}, []float64{}
+		for range n {
+			y, p := float64(random.IntN(2)), float64(random.IntN(20))/20
+			a, ys, ps = append(a, y, 1-p, p), append(ys, y), append(ps, p)
+		}
+		return a, ys, ps
+	}
+	at := func(ys, ps []float64, threshold float64) (f1, balanced, sensitivity, specificity float64) {
+		var tp, fp, tn, fn float64
+		for i, y := range ys {
+			switch hit := ps[i] >= threshold; {
+			case hit && y == 1:
+				tp++
+			case hit:
+				fp++
+			case y == 1:
+				fn++
+			default:
+				tn++
+			}
+		}
+		sensitivity, specificity = tp/(tp+fn), tn/(tn+fp)
+		return 2 * tp / (2*tp + fp + fn), (sensitivity + specificity) / 2, sensitivity, specificity
+	}
+	for range 50 {
+		val, ys, ps := draw(5 + random.IntN(30))
+		test, testY, testP := draw(200)
+		best := [2]float64{}
+		for i := range 20 {
+			f1, balanced, _, _ := at(ys, ps, float64(i)/20)
+			best = [2]float64{max(best[0], f1), max(best[1], balanced)}
+		}
+		for i, c := range Of([]Answers{test}, []Answers{val[:1], val}, 1, false).Thresholds {
+			f1, balanced, _, _ := at(ys, ps, c.Threshold)
+			near(t, c.For+" on validation", [2]float64{f1, balanced}[i], best[i])
+			f1, balanced, sensitivity, specificity := at(testY, testP, c.Threshold)
+			near(t, "F1", *c.F1, f1)
+			near(t, "balanced accuracy", *c.Balanced, balanced)
+			near(t, "sensitivity", *c.Sensitivity, sensitivity)
+			near(t, "specificity", *c.Specificity, specificity)
+		}
+	}
+	if got := Of([]Answers{binary()}, []Answers{append(Begin(2, false), 1, .5, .5)}, 1, false).Thresholds; got != nil {
+		t.Errorf("thresholds by one class: %+v", got)
 	}
 }
 
@@ -120,12 +172,12 @@ func TestTrivial(t *testing.T) {
 			counts[y] += 1 / float64(len(c.labels))
 		}
 		a := answers(c.classes, c.labels, slices.Repeat([][]float64{counts}, len(c.labels)))
-		for name, v := range Of([]Answers{a}, 1, false).Values {
+		for name, v := range Of([]Answers{a}, nil, 1, false).Values {
 			near(t, name+" of the trivial predictor", *v.Trivial, *v.Value)
 		}
 	}
 	tags := append(Begin(2, true), 1, 0, .75, .25, 1, 0, .75, .25, 1, 1, .75, .25, 0, 0, .75, .25)
-	for name, v := range Of([]Answers{tags}, 1, false).Values {
+	for name, v := range Of([]Answers{tags}, nil, 1, false).Values {
 		near(t, name+" of the trivial predictor", *v.Trivial, *v.Value)
 	}
 }
@@ -258,7 +310,7 @@ func TestAgainstScikitLearn(t *testing.T) {
 		t.Fatalf("%v: %s", err, wrong.String())
 	}
 	for i, clients := range all {
-		got := Of(clients, 1, false).Values
+		got := Of(clients, nil, 1, false).Values
 		if len(got) != len(want[i]) {
 			t.Errorf("case %d: %d measures, want %d", i, len(got), len(want[i]))
 		}

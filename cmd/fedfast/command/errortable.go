@@ -40,7 +40,7 @@ func printBelow(w io.Writer, t *view.Table) error {
 func printErrors(w io.Writer, models ...view.Model) error {
 	t := view.ErrorTable(measures[models[0].Measure]+" (sample-weighted)", models...)
 	err := errors.Join(printBelow(w, t), printBelow(w, view.MeasureTable(&models[0].Errors)))
-	for _, t := range view.ConfusionTables(&models[0].Errors) {
+	for _, t := range view.DecisionTables(&models[0].Errors) {
 		err = errors.Join(err, printBelow(w, t))
 	}
 	return err

@@ -62,7 +62,7 @@ func (a *app) pack(ctx context.Context, dir, out, sign string) error {
 			return usageError{fmt.Errorf("--sign: %w", err)}
 		}
 		if block, _ := pem.Decode(text); block != nil {
-			any, _ := x509.ParsePKCS8PrivateKey(block.Bytes) // nil where it is none
+			any, _ := x509.ParsePKCS8PrivateKey(block.Bytes) // nil if it is not one
 			key, _ = any.(ed25519.PrivateKey)
 		}
 		if key == nil {

@@ -96,8 +96,13 @@ func MeasureTable(models ...*result.Errors) *Table {
 	return t
 }
 
-// ConfusionTables say for a model of few classes how samples of each class are predicted, as they are and personalized.
-func ConfusionTables(e *result.Errors) (all []*Table) {
+// DecisionTables say for a model of few classes how samples of each class are predicted, and of two classes what
+// thresholds chosen on validation samples do.
+func DecisionTables(e *result.Errors) (all []*Table) {
+	chosen := &Table{
+		Title: "Class 1 from a probability that is chosen on validation samples, on test samples",
+		Head:  []string{"model", "highest", "probability", "F1", "balanced accuracy", "sensitivity", "specificity"},
+	}
 	for _, p := range Tests("")[:2] {
 		for _, m := range measured([]*result.Errors{e}, p) {
 			t := &Table{Title: "Test samples by class (row) and prediction, " + p.Name, Head: []string{"class"}}
@@ -109,7 +114,16 @@ func ConfusionTables(e *result.Errors) (all []*Table) {
 			if t.Head = append(t.Head, "sensitivity"); t.Rows != nil {
 				all = append(all, t)
 			}
+			for _, c := range m.Thresholds {
+				chosen.Rows = append(chosen.Rows, []string{
+					p.Name, measure.Title(c.For), result.Number(c.Threshold), numberOf(c.F1), numberOf(c.Balanced),
+					numberOf(c.Sensitivity), numberOf(c.Specificity),
+				})
+			}
 		}
+	}
+	if chosen.Rows != nil {
+		all = append(all, chosen)
 	}
 	return all
 }

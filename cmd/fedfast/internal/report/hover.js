@@ -50,12 +50,12 @@
   });
   document.addEventListener("click", (e) => pictureOf(e) && pick());
   document.addEventListener("focusout", () => tell(null));
+  document.addEventListener("keyup", (e) => e.key === "Enter" && e.target.matches?.("figure") && pick()); // keydown would press the button of the dialog that it opens
   document.addEventListener("keydown", (e) => {
     const figure = e.target.matches?.("figure") && e.target, svg = figure && (figure.drawing || figure.querySelector("svg"));
     const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
-    if (!svg || (e.key !== "Enter" && !step)) return;
-    e.preventDefault(); // Enter would press the button of the dialog that it opens
-    if (e.key === "Enter") return pick();
+    if (!svg || !step) return;
+    e.preventDefault();
     const all = spots(svg);
     if (all.length) tell(all[(all.indexOf(at) + step + all.length) % all.length]);
   });

@@ -172,7 +172,7 @@ func (s *Study) sheet(id string) (*sheet, error) {
 	}
 	if e := s.Errors(); e != nil {
 		t := view.ErrorTable("Errors of the returned model", view.Model{Name: "returned", Errors: *e})
-		out.Results = append(append(out.Results, t, view.MeasureTable(e)), view.ConfusionTables(e)...)
+		out.Results = append(append(out.Results, t, view.MeasureTable(e)), view.DecisionTables(e)...)
 	}
 	out.Results = append(out.Results, view.Seeds{s.Overview}.WithoutTable())
 	out.Trials, out.Pruned = s.trialTables()
