@@ -106,6 +106,8 @@ func studySchema() map[string]any {
 			at["properties"].(map[string]any)[name] = property(k)
 		}
 	}
+	tables := root["properties"].(map[string]any)
+	tables["space"] = map[string]any{"anyOf": []any{tables["space"], map[string]any{"const": "auto"}}}
 	return root
 }
 

@@ -89,6 +89,7 @@ func TestStudySchema(t *testing.T) {
 	for _, wrong := range []string{
 		`client.lr = 0`, `client.lr = "0.1"`, `client.dropout = -0.5`, `rounds = 0.5`, `method = "fedxyz"`,
 		`precision = "fp64"`, `client.lrr = 1`, `data.hi = [2]`, `space."client.lr" = 3`,
+		`space = "fine"`,
 	} {
 		if validate(wrong) == nil {
 			t.Errorf("%s: accepted", wrong)
@@ -96,7 +97,7 @@ func TestStudySchema(t *testing.T) {
 	}
 	for _, right := range []string{
 		`client.dropout = -1`, `client.dropout = 0.5`, `data.hi = [0, 1]`,
-		`space."client.lr" = {log10 = [-3, 0]}`,
+		`space."client.lr" = {log10 = [-3, 0]}`, `space = "auto"`,
 	} {
 		if err := validate(right); err != nil {
 			t.Errorf("%s: %v", right, err)

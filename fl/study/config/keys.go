@@ -13,6 +13,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/internal/list"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
 	"github.com/fedfast/fedfast/tuners"
@@ -125,7 +126,7 @@ func (c *Config) set(s setting) error {
 	case "space":
 		if s.name == "" {
 			if s.value != auto {
-				return &key.Error{Key: "space", Problem: fmt.Sprintf(" = %v: must be a table of dimensions, or %q", s.value, auto)}
+				return &key.Error{Key: "space", Problem: fmt.Sprintf(" = %s: must be a table of dimensions, or %q", clip(oneline.Of(fmt.Sprint(s.value))), auto)}
 			}
 			s.name, s.value = auto, none
 		}

@@ -181,7 +181,7 @@ func tunedPreset(method string) (string, error) {
 	network, _, _ = strings.Cut(network, "\n[client]\n")
 	out := fmt.Sprintf("# %s with the values that the tuned board found, on the quickstart's pictures.\n#\n"+
 		"# Medians over the federations of `fedfast list methods %s`; the space is made of their ranges.\n"+
-		"name = %q\nmethod = %q\nrounds = 100\ncohort = 10\nspace = %q\n", method, method, "tuned-"+method, method, auto)
+		"method = %q\nrounds = 100\ncohort = 10\nspace = %q\n", method, method, method, auto)
 	done, lines := []string{}, []string{out}
 	for _, v := range values {
 		if slices.Contains(done, v.Key) {
