@@ -87,7 +87,14 @@ func led(c *config.Config) bool { return c.Tuner.Name != "random" && c.Tuner.Nam
 // addTrials adds a line for each trial.
 func (m *Metrics) addTrials(ctx context.Context, v *store.View, c *config.Config, r *result.Result) error {
 	rounds := map[int][]result.RoundRow{}
+	ran := map[int]int{}
+	for _, t := range r.Trials {
+		ran[t.Number] = t.Rounds
+	}
 	err := result.Rounds(ctx, v, func(row result.RoundRow) error {
+		if last, isTrial := ran[row.Trial]; isTrial && row.Round > last {
+			return nil // another study had trained it, beyond where this one stopped
+		}
 		rounds[row.Trial] = append(rounds[row.Trial], row)
 		m.End.Examples += row.Examples
 		return nil
@@ -108,9 +115,6 @@ func (m *Metrics) addTrials(ctx context.Context, v *store.View, c *config.Config
 			}
 		}
 		for _, row := range rounds[t.Number] {
-			if row.Round > t.Rounds { // a round that another study had trained, beyond where this one stopped
-				break
-			}
 			line.add(row, c.Target)
 			if len(r.Trials) == 1 && !math.IsNaN(row.Seconds) {
 				line.Simulated = append(line.Simulated, number(row.Seconds))
