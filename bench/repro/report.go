@@ -79,6 +79,9 @@ func Find(dirs ...string) ([]*Metrics, error) {
 	var found []*Metrics
 	for _, dir := range dirs {
 		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if path == dir && errors.Is(err, fs.ErrNotExist) {
+				return noMetrics(dir)
+			}
 			if err != nil {
 				return err
 			}
@@ -97,9 +100,13 @@ func Find(dirs ...string) ([]*Metrics, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("no metrics in %s; create them with `fedfast repro NAME`", strings.Join(dirs, ", "))
+		return nil, noMetrics(dirs...)
 	}
 	return found, nil
+}
+
+func noMetrics(dirs ...string) error {
+	return fmt.Errorf("no metrics in %s; create them with `fedfast repro NAME`", strings.Join(dirs, ", "))
 }
 
 // trainingOf tells trainings of one variant apart from others.

@@ -71,7 +71,10 @@ func newReproMerge(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&claims, "claims", false, "compare the claims of the papers' abstracts with the metrics, instead of the report")
 	cmd.Flags().BoolVar(&board, "board", false, "compare the methods of the tuned board, instead of the report")
 	cmd.Flags().StringVar(&values, "values", "", "with --board, also write the tuned values to this CSV `FILE`")
-	cmd.MarkFlagsMutuallyExclusive("claims", "name", "board")
+	for _, other := range []string{"claims", "board"} {
+		cmd.MarkFlagsMutuallyExclusive(other, "name")
+	}
+	cmd.MarkFlagsMutuallyExclusive("claims", "board")
 	o.addFlags(cmd)
 	return cmd
 }
