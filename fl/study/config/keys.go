@@ -126,7 +126,8 @@ func (c *Config) set(s setting) error {
 	case "space":
 		if s.name == "" {
 			if s.value != auto {
-				return &key.Error{Key: "space", Problem: fmt.Sprintf(" = %s: must be a table of dimensions, or %q", clip(oneline.Of(fmt.Sprint(s.value))), auto)}
+				is := clip(oneline.Of(fmt.Sprint(s.value)))
+				return &key.Error{Key: "space", Problem: fmt.Sprintf(" = %s: must be a table of dimensions, or %q", is, auto)}
 			}
 			s.name, s.value = auto, none
 		}
