@@ -112,7 +112,9 @@ func TestDashboardFollowsAStudy(t *testing.T) {
 	b.until(fmt.Sprintf(`document.getElementById("state").textContent === "running" && fedfast.page.study.rounds > %v`,
 		told+20))
 	kill(t, resumed)
-	b.until(`fedfast.page.behind === 0 && document.getElementById("state").textContent === "interrupted"`)
+	// The page may be told of the end before it is told of the last rounds.
+	b.until(`fedfast.page.behind === 0 && document.getElementById("state").textContent === "interrupted" &&
+		fedfast.page.at.seq >= fedfast.page.study.seq`)
 	b.away(false)
 	const drawn = `JSON.stringify(fedfast.curves.sets.score.map((c) => c.map((y) => y === null ? y : +y.toPrecision(4))))`
 	grown := b.value(drawn)

@@ -88,7 +88,7 @@ class Notebook(unittest.TestCase):
         shown = self.study.show()
         for said in (*shown["answer"], *(f"Warning: {w}." for w in shown["warnings"])):
             self.assertIn(f"<p>{html.escape(said)}</p>", page)
-        self.assertRegex(page, r"<p>Winner of \d+ trials: (trial \d+|the file\S+ own values) after .*</p><p>Hyperparameters: .*client\.lr=")
+        self.assertRegex(page, r"<p>Winner of \d+ trials: (trial \d+|the configured values) after .*</p><p>Hyperparameters: .*client\.lr=")
         image = re.search(r'<img alt="Validation error[^"]*" src="data:image/svg\+xml;base64,([^"]*)">$', page)
         self.assertEqual(base64.b64decode(image[1]).decode(), found.svg)
         seeds = fedfast.run(data=samples(), settings=SMALL, seeds=2)
