@@ -3,6 +3,8 @@ package report_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -120,6 +122,15 @@ func read(t *testing.T, page string) *found {
 	if f.count["h1"] != 1 || f.count["main"] != 1 || f.count["script"] != 1 || f.count["link"] != 0 ||
 		f.count["img"] != 0 {
 		t.Errorf("elements %v", f.count)
+	}
+	script := regexp.MustCompile(`(?s)<script>(.*)</script>`).FindStringSubmatch(page)
+	policy := regexp.MustCompile(`script-src 'sha256-([^']+)';`).FindStringSubmatch(page)
+	if script == nil || policy == nil {
+		t.Fatal("the page has no script, or no policy for it")
+	}
+	sum := sha256.Sum256([]byte(script[1]))
+	if base64.StdEncoding.EncodeToString(sum[:]) != html.UnescapeString(policy[1]) {
+		t.Errorf("the policy %s is not of the script", policy[1])
 	}
 	if at := strings.Index(strings.ReplaceAll(page, "http://www.w3.org/2000/svg", ""), "http"); at >= 0 &&
 		!strings.HasPrefix(page[at:], "http-equiv") && strings.Contains(page, "://") {
