@@ -141,6 +141,7 @@ func FormOf(path string) (Form, error) {
 		return SVG, nil
 	case SVG, PNG, PDF, CSV:
 		return f, nil
+	case Live: // no file has it
 	}
 	return "", fmt.Errorf("%s: the name of a picture ends in .svg, .png or .pdf, that of its numbers in .csv", path)
 }

@@ -182,7 +182,7 @@ func (p *Places) set(key string, by layer, at func() string) {
 // the key was set, if known.
 func (p Places) Explain(err error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		all := list.Of(joined.Unwrap(), func(e error) error { return p.Explain(e) })
+		all := list.Of(joined.Unwrap(), p.Explain)
 		return errors.Join(all...)
 	}
 	about, ok := errors.AsType[*key.Error](err)

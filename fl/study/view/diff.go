@@ -159,7 +159,7 @@ func (d *Diff) begun(ctx context.Context, s, other *Study, a, b *Overview) error
 		}
 	}
 	if x, y := a.Config, b.Config; x.Data.Seed == 0 && y.Data.Seed == 0 && x.Seed != y.Seed { // drawn otherwise
-		d.Data = append(d.Data, Pair{"seed", fmt.Sprint(a.Config.Seed), fmt.Sprint(b.Config.Seed)})
+		d.Data = append(d.Data, Pair{"seed", strconv.FormatUint(a.Config.Seed, 10), strconv.FormatUint(b.Config.Seed, 10)})
 	}
 	var made [2]map[string]string
 	for i, o := range []*Overview{a, b} {

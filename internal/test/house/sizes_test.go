@@ -48,7 +48,7 @@ var mayHold = map[string]int{
 	"internal/deal":                    664,
 	"internal/draw":                    104,
 	"internal/fetch":                   922,
-	"internal/figure":                  2011,
+	"internal/figure":                  2012,
 	"internal/finite":                  30,
 	"internal/formats":                 2023,
 	"internal/key":                     351,
