@@ -112,9 +112,10 @@ func TestDashboardFollowsAStudy(t *testing.T) {
 	b.until(fmt.Sprintf(`document.getElementById("state").textContent === "running" && fedfast.page.study.rounds > %v`,
 		told+20))
 	kill(t, resumed)
-	// The page may be told of the end before it is told of the last rounds.
+	// The page may be told of the end before it has asked for the last rounds: those are
+	// told with a mark of process 0.
 	b.until(`fedfast.page.behind === 0 && document.getElementById("state").textContent === "interrupted" &&
-		fedfast.page.at.seq >= fedfast.page.study.seq`)
+		fedfast.page.at.mark.startsWith("0 ")`)
 	b.away(false)
 	const drawn = `JSON.stringify(fedfast.curves.sets.score.map((c) => c.map((y) => y === null ? y : +y.toPrecision(4))))`
 	grown := b.value(drawn)
