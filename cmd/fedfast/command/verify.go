@@ -161,6 +161,7 @@ func newVerify(a *app) *cobra.Command {
 	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "set `KEY=VALUE` of places of files, such as data.path (repeatable)")
 	cmd.Flags().BytesBase64Var(&o.key, "key", nil, "refuse a file that is not signed by the public `KEY`")
 	cmd.MarkFlagsMutuallyExclusive("trial", "all")
+	cmd.MarkFlagsMutuallyExclusive("rounds", "all")
 	return cmd
 }
 
@@ -187,9 +188,9 @@ func (o *verifyOptions) verify(ctx context.Context, a *app, path string) error {
 	if r.File = s.Seal(); len(o.key) > 0 && (r.File == nil || !bytes.Equal(r.File.Key, o.key)) {
 		return fmt.Errorf("%s: not signed by the key of --key", oneline.Path(path))
 	}
-	opened := false
+	opened, whole := false, true
 	err = workdir.Again(ctx, path, o.sets, a.again(r.File), func(setup study.Setup) (err error) {
-		opened = true
+		opened, whole = true, o.all || len(setup.Config.Eval.Baselines) == 0
 		r.Verified, err = study.Verify(ctx, setup, o.number, int(o.rounds))
 		return err
 	})
@@ -203,7 +204,7 @@ func (o *verifyOptions) verify(ctx context.Context, a *app, path string) error {
 	if a.json {
 		return errors.Join(a.printJSON(r), err)
 	}
-	return errors.Join(a.printVerification(&r), err)
+	return errors.Join(a.printVerification(&r, whole), err)
 }
 
 // again says how the program trains a study again: a file from elsewhere starts no program.
@@ -227,7 +228,7 @@ func (r *verification) where() string {
 }
 
 // printVerification prints a row for each thing that was compared.
-func (a *app) printVerification(r *verification) error {
+func (a *app) printVerification(r *verification, whole bool) error {
 	t := table.New(a.out)
 	t.Row("record", "consistent")
 	if r.File != nil {
@@ -243,8 +244,8 @@ func (a *app) printVerification(r *verification) error {
 	const to = "verified to the bit: "
 	if r.Rounds > 0 {
 		rest := ""
-		if r.Measured < r.Models || r.Model && r.Rounds < r.All {
-			rest = "; --all trains all trials and measures all models"
+		if r.Measured < r.Models || r.Model && r.Rounds < r.All || !whole {
+			rest = "; --all trains all trials and measures all models and baselines"
 		}
 		t.Row("rounds", fmt.Sprintf("%s%d of %s", to, r.Rounds, oneline.Count(r.All, "round")))
 		t.Row("errors", fmt.Sprintf("%sthose of %d of %s%s", to, r.Measured, oneline.Count(r.Models, "model"), rest))

@@ -60,7 +60,8 @@ const (
 var (
 	words = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
 	parts = map[string]int{
-		"train": Train, "training": Train, "test": Test, "tests": Test, "testing": Test, "tst": Test, "holdout": Test,
+		"train": Train, "training": Train, "traindata": Train, "trainset": Train, "testdata": Test, "testset": Test,
+		"test": Test, "tests": Test, "testing": Test, "tst": Test, "holdout": Test,
 		"val": Valid, "valid": Valid, "validation": Valid, "validate": Valid, "dev": Valid, "eval": Valid, "evaluation": Valid,
 	}
 )

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -190,6 +191,9 @@ func (c *column) decide() error {
 	return nil
 }
 
+// thousands are numbers that may have separators of thousands.
+var thousands = regexp.MustCompile(`^-?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$`)
+
 // guess chooses the type by the values.
 func (c *column) guess() error {
 	texts, odd := len(c.texts), 0
@@ -207,6 +211,9 @@ func (c *column) guess() error {
 		fallthrough
 	case c.odd == "":
 		return nil
+	case thousands.MatchString(c.odd):
+		return c.errorf("%q (%s) has separators of thousands; write numbers without them (pandas: thousands=%q), or set "+
+			"data.decimal = \",\" if it is a decimal comma", c.odd, c.at, ",")
 	case comma:
 		return c.errorf("%q (%s) has a decimal comma; set data.decimal = \",\"", c.odd, c.at)
 	case texts <= fewTexts || texts <= len(c.values)/manyRows:

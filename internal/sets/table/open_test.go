@@ -205,6 +205,24 @@ func TestOddFiles(t *testing.T) {
 			[]string{"[0 -1.3416408]"},
 		},
 		{
+			"separators of thousands",
+			map[string]string{"a.csv": "pay,y,who\n\"4,258\",0,a\n957,1,a\n\"1,200.5\",1,b\n12,0,b\n"},
+			nil,
+			[]string{`column pay: "4,258" (`, `has separators of thousands; write numbers without them`},
+		},
+		{
+			"a label that is there twice",
+			map[string]string{"a.csv": "age,y,y,who\n1,0,0,a\n2,1,1,a\n3,1,1,b\n4,0,0,b\n"},
+			nil,
+			[]string{`data.label_column = "y": must be one column of `},
+		},
+		{
+			"a label that is dropped",
+			map[string]string{"a.csv": plain},
+			func(c *data.Config) { c.DropColumns = []string{"y"} },
+			[]string{`data.label_column = "y": must be one column of `},
+		},
+		{
 			"numbers that floats hardly tell apart",
 			map[string]string{"a.csv": "id,age,y,who\n1000000001,20,0,a\n1000000002,30,1,a\n" +
 				"1000000003,40,1,b\n1000000064,50,0,b\n"},

@@ -126,6 +126,10 @@ func (t *table) file(ctx context.Context, path string, budget *memory.Budget, se
 	if err := must("label_column", t.cfg.LabelColumn); err != nil {
 		return err
 	}
+	l, names := t.cfg.LabelColumn, f.names
+	if l == t.cfg.ClientColumn || slices.Contains(t.cfg.DropColumns, l) || slices.Contains(names, l+".1") {
+		return fmt.Errorf("data.label_column = %q: must be one column of %s, not dropped, and not the clients'", l, path)
+	}
 	if err := must("client_column", t.cfg.ClientColumn); err != nil && t.cfg.ClientColumn != "" && !test {
 		return err
 	}
