@@ -127,7 +127,7 @@ func (b *Board) Tables() []Table {
 		if len(set.methods) == 0 {
 			continue
 		}
-		out = append(out, set.errors(), set.values())
+		out = append(out, set.errors())
 		row, gains := []string{set.name, strconv.Itoa(len(set.methods))}, []float64{}
 		best := [2]*boardResult{set.methods[0], set.methods[0]}
 		for _, personal := range []bool{false, true} {
@@ -224,26 +224,6 @@ func (r *boardResult) falls() string {
 		return "still falling"
 	}
 	return ""
-}
-
-// values is the table of the values of a federation.
-func (s *boardResults) values() Table {
-	t := Table{
-		Title: fmt.Sprintf("%s: the values that the studies returned, and the range of these and the best tenth of trials", s.name),
-		Head:  []string{"method", "values", "validation error", "commit"},
-	}
-	for _, m := range s.methods {
-		var parts []string
-		for _, v := range m.tunedValues(s.name) {
-			parts = append(parts, v.Key+" "+v.String())
-		}
-		if m.search.winner() == nil {
-			parts[0] = "the defaults: " + parts[0]
-		}
-		e := m.search.Head.Environment.Revision
-		t.Rows = append(t.Rows, []string{m.name, strings.Join(parts, ", "), plain(100*m.search.End.Best.Score, 1), orDash(e[:min(8, len(e))])})
-	}
-	return t
 }
 
 // tunedValues are the values of a study's winner, or the defaults where these won, each with the

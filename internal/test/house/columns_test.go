@@ -18,7 +18,7 @@ const mostColumns = 120
 // numbers only ever fall: whoever touches such a line breaks it.
 var longLines = map[string][2]int{
 	"bench":                          {59, 6},
-	"bench/repro":                    {223, 25},
+	"bench/repro":                    {221, 25},
 	"cmd":                            {338, 83},
 	"data":                           {60, 3},
 	"data/sets":                      {1, 3},

@@ -24,7 +24,7 @@ const mostCode = 119000
 // lowers another by as much.
 var mayHold = map[string]int{
 	"bench":                            2701,
-	"bench/repro":                      4461,
+	"bench/repro":                      4443,
 	"cmd":                              16528,
 	"data":                             3106,
 	"data/sets":                        23,
