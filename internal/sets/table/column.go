@@ -253,6 +253,17 @@ func (c *column) categories(given []string) error {
 	return nil
 }
 
+// counts reports whether the numbers of most rows are one more than those before them.
+func (c *column) counts() bool {
+	next := 0
+	for i, x := range c.values[min(1, len(c.values)):] {
+		if x == c.values[i]+1 {
+			next++
+		}
+	}
+	return next >= 9 && 10*next >= 9*(len(c.values)-1)
+}
+
 // code returns a number that may stand for no value, 0 if there is none.
 func (c *column) code() float64 {
 	switch all := c.sorted(); {

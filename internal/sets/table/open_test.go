@@ -205,6 +205,13 @@ func TestOddFiles(t *testing.T) {
 			[]string{"[0 -1.3416408]"},
 		},
 		{
+			"a column that numbers the rows",
+			map[string]string{"a.csv": ",age,y,who\n0,7,0,a\n1,3,1,a\n2,9,1,b\n3,4,0,b\n4,8,0,a\n5,1,1,a\n" +
+				"6,5,1,b\n7,2,0,b\n8,6,0,a\n9,7,1,b\n"},
+			nil,
+			[]string{"columns that number the rows, which data.drop_columns leaves out: X1"},
+		},
+		{
 			"separators of thousands",
 			map[string]string{"a.csv": "pay,y,who\n\"4,258\",0,a\n957,1,a\n\"1,200.5\",1,b\n12,0,b\n"},
 			nil,

@@ -195,7 +195,7 @@ func (t *table) decide() error {
 			return fmt.Errorf("data.columns.%s: no such column, or that of clients", oneline.Name(name))
 		}
 	}
-	var numbers, categories, doubts, empty []string
+	var numbers, categories, doubts, empty, rows []string
 	codes := map[float64][]string{}
 	for _, c := range t.columns {
 		if c.n == 0 {
@@ -209,7 +209,9 @@ func (t *table) decide() error {
 			categories = append(categories, fmt.Sprintf("%s (%d)", c.Name, len(c.Values)))
 			continue
 		}
-		numbers = append(numbers, c.Name)
+		if numbers = append(numbers, c.Name); c.counts() {
+			rows = append(rows, c.Name)
+		}
 		if n := len(c.sorted()); t.cfg.Columns[c.Name] == nil && c.whole() && n > 2 && n <= fewNumbers && 4*n <= c.n {
 			doubts = append(doubts, c.Name)
 		}
@@ -222,6 +224,7 @@ func (t *table) decide() error {
 		return fmt.Errorf("%s: there is no column with values beside data.label_column = %q", t.cfg.Path, t.label.Name)
 	}
 	t.list("columns taken for numbers: ", numbers)
+	t.list("columns that number the rows, which data.drop_columns leaves out: ", rows)
 	t.list("columns taken for categories (how many): ", categories)
 	t.list(`numbers of few values, which data.columns = { NAME = "category" } makes categories: `, doubts)
 	t.list("columns without any value are left out: ", empty)
