@@ -313,8 +313,12 @@ func (a *app) printSeedsBlock(c *config.Config, s *seedsShown, lines []*seedLine
 	b.seeds("default"+which, lineOf(lines, ofStudy, "default_test_"+told), s)
 	if l := lineOf(lines, ofStudy, "default_gain"); l != nil && len(l.values) > 1 {
 		x := l.sample()
-		_, share := result.MeasureName(s.measure())
-		b.Row("tuned, beside it", plain(view.Difference(-x.Mean, &x.Half, share)), "paired by seed")
+		name, share := result.MeasureName(s.measure())
+		text := plain(view.Difference(-x.Mean, &x.Half, share))
+		if which != "" { // which is not what this compares
+			text = name + " " + text
+		}
+		b.Row("tuned, beside it", text, "paired by seed")
 	}
 	b.seeds("random search, best"+which, lineOf(lines, ofStudy, "random_search_best_test_"+told), s)
 	b.seeds("random search, median"+which, lineOf(lines, ofStudy, "random_search_median_test_"+told), s)
