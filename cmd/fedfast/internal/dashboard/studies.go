@@ -138,7 +138,7 @@ func (s *Server) head(o *view.Overview) Entry {
 		Trials: len(o.Suggested()), Rounds: o.Rounds, Budget: o.Budget, Worked: o.Worked.Seconds(),
 	}
 	if !o.Started.IsZero() {
-		e.Started = &o.Started
+		e.Started = new(o.Started) // a place in o would keep all its trials
 	}
 	if b := o.Best; b != nil {
 		e.Best = &best{b.Trial, b.Round, b.Score, b.Returned, b.Basis()}
