@@ -116,7 +116,7 @@ func less(a, b []float64) []float64 {
 	return d
 }
 
-// Tables returns for each federation the methods and their values, and what tuning changed.
+// Tables returns for each federation the errors of its methods, and at last what tuning changed in their order.
 func (b *Board) Tables() []Table {
 	ranks := Table{
 		Title: "what tuning changes in the order of the methods: Spearman's rank correlation of their test errors with the defaults and tuned, and the mean gain with its 90 % interval over methods",

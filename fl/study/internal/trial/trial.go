@@ -82,10 +82,10 @@ func (s *Study) Open(ctx context.Context, spec Spec) (*Trial, error) {
 		}
 		rec.Probes = t.session.probes
 	}
-	if t.past != nil && t.past.Opened == nil {
-		return nil, fmt.Errorf("the record is damaged: it has rounds of trial %d, but not its row", number)
-	}
 	if t.past != nil {
+		if t.past.Opened == nil {
+			return nil, fmt.Errorf("the record is damaged: it has rounds of trial %d, but not its row", number)
+		}
 		if have := t.past.Opened.Params; !have.Equal(params) {
 			return nil, fmt.Errorf("trial %d: its recorded rounds have other params, %v", number, have)
 		}
