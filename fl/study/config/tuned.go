@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	_ "embed" // of the tuned values
 	"fmt"
 	"math"
@@ -38,13 +39,12 @@ func (v TunedValue) String() string {
 //go:embed tuned.csv
 var tunedText string
 
-// TunedValues returns the tuned values of a method, federation by federation; none of a method
-// that is not on the board.
-func TunedValues(method string) []TunedValue {
-	var all []TunedValue
-	for line := range strings.Lines(tunedText) {
+// allTuned reads the tuned values of all methods, federation by federation.
+func allTuned() (all []TunedValue) {
+	_, rows, _ := strings.Cut(tunedText, "\n") // without the head
+	for line := range strings.Lines(rows) {
 		f := strings.Split(strings.TrimSpace(line), ",")
-		if len(f) != 6 || f[1] != method {
+		if len(f) != 6 {
 			continue
 		}
 		v := TunedValue{Set: f[0], Method: f[1], Key: f[2]}
@@ -56,12 +56,17 @@ func TunedValues(method string) []TunedValue {
 	return all
 }
 
+// TunedValues returns the tuned values of a method, federation by federation; none of a method
+// that is not on the board.
+func TunedValues(method string) []TunedValue {
+	return list.Where(allTuned(), func(v TunedValue) bool { return v.Method == method })
+}
+
 // tunedMethods are the methods that have tuned values.
-func tunedMethods() []string {
-	var all []string
-	for line := range strings.Lines(tunedText) {
-		if f := strings.Split(line, ","); len(f) == 6 && f[0] != "federation" && !slices.Contains(all, f[1]) {
-			all = append(all, f[1])
+func tunedMethods() (all []string) {
+	for _, v := range allTuned() {
+		if !slices.Contains(all, v.Method) {
+			all = append(all, v.Method)
 		}
 	}
 	return all
@@ -189,7 +194,7 @@ func tunedPreset(method string) (string, error) {
 		}
 		done = append(done, v.Key)
 		all := slices.DeleteFunc(slices.Clone(values), func(o TunedValue) bool { return o.Key != v.Key })
-		slices.SortFunc(all, func(a, b TunedValue) int { return int(math.Copysign(1, a.Value-b.Value)) })
+		slices.SortFunc(all, func(a, b TunedValue) int { return cmp.Compare(a.Value, b.Value) })
 		lines = append(lines, fmt.Sprintf("%s = %v\n", v.Key, all[(len(all)-1)/2].Value))
 	}
 	return strings.Join(lines, "") + "\n[data]\n" + network +
