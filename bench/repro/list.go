@@ -27,21 +27,19 @@ type Entry struct {
 	// Training names what measures it; cells of one training cost it once.
 	Training string `json:"training,omitempty"`
 	Seeds    int    `json:"seeds,omitempty"`
-	// SecondsEstimate is how long all seeds of the training take on this machine
-	// with the data at hand, or with the paper's whole ones where they are not, from
-	// FLOP, their operations, and a short probe; null for a cell that cannot be run.
-	// A training that shares another one's rounds takes less.
+	// SecondsEstimate is how long the first seed of the training takes on this machine with the
+	// paper's whole data, from FLOP, its operations, and a short probe; null for a cell that
+	// cannot be run. A seed that shares another one's rounds takes less.
 	SecondsEstimate *float64 `json:"seconds_estimate"`
 	FLOP            float64  `json:"flop,omitempty"`
 	Why             string   `json:"why,omitempty"`
 }
 
-// List describes cells. The estimates are for the data on this machine, or for the
-// paper's full data if it cannot be opened, and for the given number of workers; 0
-// means one per processor.
+// List describes cells. The estimates are for a number of workers; 0 means one per processor.
+// It looks whether the data are at hand, and opens none.
 func List(ctx context.Context, cells []Cell, o Options, workers int) ([]Entry, error) {
-	a := newAppraiser(workers)
-	known := map[string]costs{}
+	a := &appraiser{workdir.NewAppraiser(workers), map[string]*nn.Model{}}
+	known := map[string]Entry{}
 	var out []Entry
 	for _, c := range cells {
 		e := Entry{Name: c.Name, Paper: c.Paper, Where: c.Where, Unit: c.Unit, Published: c.Published, Instead: c.Instead, Why: c.Why}
@@ -51,76 +49,38 @@ func List(ctx context.Context, cells []Cell, o Options, workers int) ([]Entry, e
 			e.AtHand = err == nil
 			one, ok := known[t.Key]
 			if !ok {
-				if one, err = a.cost(ctx, t, o); err != nil {
+				if err := a.cost(ctx, t, o, &one); err != nil {
 					return nil, fmt.Errorf("%s: %w", c.Name, err)
 				}
 				known[t.Key] = one
 			}
-			if e.Why = one.unknown; e.Why == "" {
-				sum := one.of(e.Seeds, t.OneTable)
-				e.SecondsEstimate, e.FLOP = &sum.Seconds, sum.FLOP
-			}
+			e.SecondsEstimate, e.FLOP, e.Why = one.SecondsEstimate, one.FLOP, one.Why
 		}
 		out = append(out, e)
 	}
 	return out, nil
 }
 
-// costs are the costs of one seed: of its proxy federations and of its rounds.
-type costs struct {
-	sides, rounds workdir.Price
-	unknown       string // why they are, else empty
-}
-
-// of is the cost of some seeds, with one table for all or with a table each.
-func (c costs) of(seeds int, oneTable bool) workdir.Price {
-	n, tables := float64(seeds), float64(seeds)
-	if oneTable {
-		tables = min(n, 1)
-	}
-	return workdir.Price{
-		Seconds: tables*c.sides.Seconds + n*c.rounds.Seconds,
-		FLOP:    tables*c.sides.FLOP + n*c.rounds.FLOP,
-	}
-}
-
-// appraiser estimates seeds, with what it has measured, built and counted already.
+// appraiser estimates seeds, with the networks that it has built already.
 type appraiser struct {
 	*workdir.Appraiser
 	networks map[string]*nn.Model
-	counts   map[string]workdir.Counts // of data at hand, by their settings
 }
 
-func newAppraiser(workers int) *appraiser {
-	return &appraiser{workdir.NewAppraiser(workers), map[string]*nn.Model{}, map[string]workdir.Counts{}}
-}
-
-// cost estimates a seed.
-func (a *appraiser) cost(ctx context.Context, t *Training, o Options) (costs, error) {
+// cost writes to e what a seed takes, or why that is not known.
+func (a *appraiser) cost(ctx context.Context, t *Training, o Options, e *Entry) error {
 	if t.Board {
-		return costs{unknown: "a method of the board takes some two minutes of a core on a federation, its seeds included"}, nil
+		e.Why = "a method of the board takes some two minutes of a core on a federation, its seeds included"
+		return nil
 	}
-	path, missing := Locate(t.Needs, o.Data)
-	c, _, err := t.config(o, 1, path)
+	c, _, err := t.config(o, 1, "")
 	if err != nil {
-		return costs{}, err
+		return err
 	}
-	if c.Budget.TrialSeconds > 0 {
-		if missing != nil {
-			return costs{unknown: "its data say how many rounds fit into the simulated seconds"}, nil
-		}
-		fed, m, err := config.Prepare(ctx, c)
-		if err != nil {
-			return costs{}, err
-		}
-		return a.costWith(ctx, t, &study.Setup{Config: *c, Data: fed, Model: m}, workdir.CountsOf(fed, c))
-	}
-	set := fullSets[t.Needs]
-	counts := set.counts(c)
-	if missing == nil {
-		if counts, err = a.count(ctx, c, counts); err != nil {
-			return costs{}, err
-		}
+	set, ok := fullSets[t.Needs]
+	if c.Budget.TrialSeconds > 0 || !ok {
+		e.Why = "its data say how long it takes"
+		return nil
 	}
 	key := fmt.Sprint(c.Model.Name, " ", set.classes, " ", c.Precision)
 	if a.networks[key] == nil {
@@ -129,36 +89,17 @@ func (a *appraiser) cost(ctx context.Context, t *Training, o Options) (costs, er
 			m, err = c.WithPrecision(m)
 		}
 		if err != nil {
-			return costs{}, err
+			return err
 		}
 		a.networks[key] = m
 	}
-	return a.costWith(ctx, t, &study.Setup{Config: *c, Model: a.networks[key]}, counts)
-}
-
-// costWith estimates a seed of a study, which lacks only its tuners.
-func (a *appraiser) costWith(ctx context.Context, t *Training, s *study.Setup, counts workdir.Counts) (costs, error) {
-	s.Tuner = plugins.Builtin()[s.Config.Tuner.Name]
-	if name := s.Config.ClientTuner.Name; name != "" {
+	s := &study.Setup{Config: *c, Model: a.networks[key], Tuner: plugins.Builtin()[c.Tuner.Name]}
+	if name := c.ClientTuner.Name; name != "" {
 		s.ClientTuner = plugins.Builtin()[name]
 	}
-	sides, rounds, err := a.Appraise(ctx, s, t.Mode, counts)
-	return costs{sides: sides, rounds: rounds}, err
-}
-
-// count counts what a configuration makes of the data at hand. Where these cannot be
-// opened, which is for the run to say, it is the whole set's.
-func (a *appraiser) count(ctx context.Context, c *config.Config, whole workdir.Counts) (workdir.Counts, error) {
-	key := fmt.Sprintf("%+v", c.Data)
-	if n, ok := a.counts[key]; ok {
-		return n, nil
-	}
-	n := whole
-	if fed, err := config.OpenData(ctx, c); err == nil {
-		n = workdir.CountsOf(fed, c)
-	}
-	a.counts[key] = n
-	return n, ctx.Err()
+	sides, rounds, err := a.Appraise(ctx, s, t.Mode, set.counts(c))
+	e.SecondsEstimate, e.FLOP = new(sides.Seconds+rounds.Seconds), sides.FLOP+rounds.FLOP
+	return err
 }
 
 // fullSet is the size of a whole set of data, as its authors or METHODS' sources

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/bench/repro"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 func newReproList(a *app) *cobra.Command {
@@ -17,9 +20,9 @@ func newReproList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [NAME]",
 		Short: "List reproducible numbers and curves, with the data and time they need",
-		Long: "List the numbers and curves that can be reproduced, optionally only those below NAME: the published\n" +
-			"number, the data needed and whether it is available, and an estimate of the time for all seeds on this\n" +
-			"machine, with this data or with the paper's if it is not available.",
+		Long: "List the tables of papers that can be reproduced, with the data needed and whether it is available.\n" +
+			"With NAME list the numbers and curves below it: the published number, and an estimate of the time for\n" +
+			"a seed on this machine with the paper's data, which are not opened.",
 		Args: cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.settle()
@@ -43,15 +46,15 @@ func (o *reproOptions) list(ctx context.Context, a *app, args []string) error {
 		if _, err := os.Stat(o.Data); err != nil {
 			return usageError{fmt.Errorf("%s: data not found (set --data or FEDFAST_DATA): %w", o.Data, errors.Unwrap(err))}
 		}
-		if len(cells) > 1 && !a.json {
-			_, _ = fmt.Fprintf(a.err, "opening the data in %s for %d estimates; this can take two minutes\n", o.Data, len(cells))
-		}
+	}
+	if len(args) == 0 && !a.json {
+		return o.listTables(a, cells)
 	}
 	entries, err := repro.List(ctx, cells, o.Options, a.workers)
 	if err != nil {
 		return usageError{err}
 	}
-	return printList(a, entries, []string{"name", "published", "unit", "data", "available", "seeds", "estimated time"}, func(e repro.Entry) []string {
+	return printList(a, entries, []string{"name", "published", "unit", "data", "available", "seeds", "time of a seed"}, func(e repro.Entry) []string {
 		hand, seeds, seconds := yes(e.AtHand), strconv.Itoa(e.Seeds), "-"
 		if e.SecondsEstimate != nil {
 			seconds = inWords(*e.SecondsEstimate)
@@ -59,6 +62,36 @@ func (o *reproOptions) list(ctx context.Context, a *app, args []string) error {
 			hand, seeds = "-", "-"
 		}
 		return []string{e.Name, e.Published.Or(e.Instead), dash(e.Unit), dash(e.Data), hand, seeds, seconds + because(e.Why)}
+	})
+}
+
+// listTables prints a line for the cells of each table.
+func (o *reproOptions) listTables(a *app, cells []repro.Cell) error {
+	type line struct {
+		paper   string
+		numbers int
+		needs   []string
+	}
+	tables := map[string]*line{}
+	var names []string
+	for _, c := range cells {
+		name, _, _ := strings.Cut(c.Name, "/")
+		if tables[name] == nil {
+			tables[name], names = &line{paper: c.Paper}, append(names, name)
+		}
+		l := tables[name]
+		if l.numbers++; c.Training != nil && !slices.Contains(l.needs, c.Training.Needs) {
+			l.needs = append(l.needs, c.Training.Needs)
+		}
+	}
+	return printList(a, names, []string{"name", "numbers", "available", "data", "paper"}, func(name string) []string {
+		l := tables[name]
+		found := list.Count(l.needs, func(needs string) bool {
+			_, err := repro.Locate(needs, o.Data)
+			return err == nil
+		})
+		hand := fmt.Sprintf("%d of %d", found, len(l.needs))
+		return []string{name, strconv.Itoa(l.numbers), hand, strings.Join(l.needs, ", "), l.paper}
 	})
 }
 

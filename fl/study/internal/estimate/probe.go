@@ -15,13 +15,8 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
-// How long steps are timed: two of them, and for Rough where one thread would do the work
-// in few seconds, Fine otherwise.
-const (
-	Rough = 20 * time.Millisecond
-	Fine  = 300 * time.Millisecond
-	few   = 10
-)
+// Least is how long steps are timed: two of them, and more until this time is over.
+const Least = 60 * time.Millisecond
 
 // Efficiency is the share of a worker's time that goes into training steps: the
 // rest of a round (drawing batches, aggregation, waiting for the last client) took
@@ -116,8 +111,7 @@ func (w *Work) lanes(workers int) float64 {
 	return float64(w.Tasks) / math.Ceil(float64(w.Tasks)/float64(workers))
 }
 
-// rate times steps and returns how many examples a second one thread trains on. Where that
-// is about more than a few seconds, it times more of them.
+// rate times steps and returns how many examples a second one thread trains on.
 func (p *Probe) rate(ctx context.Context, w Work) (float64, error) {
 	if rate, ok := p.rates[w.Step]; ok {
 		return rate, nil
@@ -134,7 +128,7 @@ func (p *Probe) rate(ctx context.Context, w Work) (float64, error) {
 	steps() // touches the memory
 	var spent time.Duration
 	rate := 0.0
-	for n := 1; n <= 2 || spent < Rough || spent < Fine && w.Examples/rate > few; n++ {
+	for n := 1; n <= 2 || spent < Least; n++ {
 		if err := ctx.Err(); err != nil {
 			return 0, fmt.Errorf("estimate: %w", err)
 		}

@@ -57,17 +57,12 @@ func TestRates(t *testing.T) {
 	if want := 8 / 0.003; err != nil || !near(rate, want) {
 		t.Errorf("%v examples a second, %v; a step of 8 takes 3 ms: want %v", rate, err, want)
 	}
-	if spent := f.clock.Sub(time.Time{}); spent < Fine || spent > Fine+10*time.Millisecond {
+	if spent := f.clock.Sub(time.Time{}); spent < Least || spent > Least+10*time.Millisecond {
 		t.Errorf("it took %v", spent)
 	}
 	before := f.taken
 	if again, err := f.rate(t.Context(), w); err != nil || again != rate || f.taken != before {
 		t.Errorf("again by %d more steps: %v, %v", f.taken-before, again, err)
-	}
-	w.Adam, w.Examples = true, 1
-	start := f.clock
-	if _, err := f.rate(t.Context(), w); err != nil || f.clock.Sub(start) < Rough || f.clock.Sub(start) > 2*Rough {
-		t.Errorf("little work was measured for %v, %v", f.clock.Sub(start), err)
 	}
 }
 
