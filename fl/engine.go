@@ -137,7 +137,6 @@ type Engine struct {
 
 	forwardFLOPs float64 // of an example in an evaluation
 	trainFLOPs   float64 // of an example
-	hessianFLOPs float64 // of an example in a product with a Hessian
 }
 
 // New checks cfg and starts the workers. Close releases them.
@@ -202,7 +201,7 @@ func New(cfg Config) (*Engine, error) {
 	e.strips = sync.OnceValue(func() []strip { return trainedStrips(e.cfg.Model.Size(), trainedPlaces(&e.cfg)) })
 	e.uplink, e.aggregator, e.holding = newUplink(&e.cfg, e.places), aggregator, cfg.holds()
 	forward, flops := cfg.Model.FLOPs()
-	e.forwardFLOPs, e.trainFLOPs, e.hessianFLOPs = float64(forward), float64(flops), float64(cfg.Model.HessianFLOPs())
+	e.forwardFLOPs, e.trainFLOPs = float64(forward), float64(flops)
 	if size, keeps := cfg.stateSize(); keeps {
 		if cfg.Replacement {
 			return nil, fmt.Errorf("sampling = \"with\" (replacement): %s a state for each client, so a client cannot be twice in a cohort; use \"without\"", cfg.keeper())

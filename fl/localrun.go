@@ -234,13 +234,13 @@ func (l *Local) MixingGradient(w []float32, b *nn.Batch, p ClientParams, step in
 }
 
 // Hessian writes H v to dst, where H is the Hessian at w of the mean loss of a
-// batch, with the dropout masks of a Gradient of that step. Methods that call it
-// say so by Method.SecondOrder.
+// batch, by two gradients with the dropout masks of a Gradient of that step, see
+// nn.Workspace.Hessian. Methods that call it say so by Method.SecondOrder.
 func (l *Local) Hessian(dst, w, v []float32, b *nn.Batch, p ClientParams, step int) {
 	o := l.trainOpts(p)
 	o.Step = uint32(step)
 	l.trainer().Hessian(dst, w, v, b, o)
-	l.flops += float64(b.N) * l.engine.hessianFLOPs
+	l.flops += 2 * float64(b.N) * l.engine.trainFLOPs
 }
 
 // Step takes one step of an optimizer along the gradient at w of the mean loss of a

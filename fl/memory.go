@@ -26,18 +26,6 @@ const (
 // leastVectors are the vectors of a training with one worker, its sum and its gradient.
 const leastVectors = snapshotVectors + trialVectors + 1 + workerVectors + 1
 
-// checkHessian returns an error for a client that uses products with the Hessian of a
-// model that has none.
-func (c *Config) checkHessian(p ClientParams) error {
-	if !c.Method.SecondOrder || p.FirstOrder {
-		return nil
-	}
-	if err := c.Model.CheckHessian(); err != nil {
-		return fmt.Errorf("method %q: %w; client.first_order = true leaves them out", c.Method.Name, err)
-	}
-	return nil
-}
-
 // CheckMemory returns an error for a training that needs more memory than there is,
 // before any of it is taken. Examples are in memory already. Of the clients' states it
 // counts those at work: the others go to a file where there is no room. Without Data it is
@@ -134,7 +122,6 @@ func (c *Config) needed() float64 {
 	if c.Privacy.noises(SampleNoise) {
 		each++ // the sum of the gradients
 	}
-	second := c.Method.SecondOrder && c.Model.CheckHessian() == nil
 	early := 0 // results that wait for those of other workers: by chance, most of what may
 	if workers > 1 {
 		early = min(sparePerWorker*workers, max(0, trials*c.Cohort-1)) * 3 / 4
@@ -151,7 +138,7 @@ func (c *Config) needed() float64 {
 		vectors += float64(trials * c.Time.Updates(c.mostCohort()))
 	}
 	state, _ := c.stateSize() // of the client at work, and as it was
-	return vectors*4*float64(c.Model.Size()) + float64(workers)*(float64(c.Model.WorkspaceBytes(c.Batch, second)+int64(c.mostKept()))+2*4*float64(state))
+	return vectors*4*float64(c.Model.Size()) + float64(workers)*(float64(c.Model.WorkspaceBytes(c.Batch, c.Method.SecondOrder)+int64(c.mostKept()))+2*4*float64(state))
 }
 
 // serverVectors returns how many vectors of the model's size the method's server has.

@@ -228,9 +228,6 @@ type Workload struct {
 	Server ServerParams
 	// Train and Val are the numbers of the client's training and validation examples.
 	Train, Val float64
-	// Hessian is the work of a product with the Hessian over that of a gradient, 0 with
-	// client.first_order.
-	Hessian float64
 	// Forward is the work of a forward pass over that of a gradient.
 	Forward float64
 }

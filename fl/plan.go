@@ -85,9 +85,6 @@ func (p Plan) check(cfg *Config, slots int) error {
 		if err := cfg.Method.CheckParams(c, p.Server); err != nil {
 			return err
 		}
-		if err := cfg.checkHessian(c); err != nil {
-			return err
-		}
 	}
 	if len(clients) == 1 {
 		return cmp.Or(cfg.checkBatches(clients[0], cfg.Data.Clients...), cfg.checkBatches(clients[0], cfg.Data.Unseen...))

@@ -87,11 +87,7 @@ func (c *Config) DeviceMemory(m *nn.Model) int64 {
 // operations, and bytes to receive and to send.
 func (e *Engine) jobWork(client int, p ClientParams, u *Updates) (flops float64, down, up int64, err error) {
 	c := &e.cfg.Data.Clients[client]
-	hessian, forward := 0.0, e.forwardFLOPs/max(1, e.trainFLOPs)
-	if !p.FirstOrder && e.trainFLOPs > 0 {
-		hessian = e.hessianFLOPs / e.trainFLOPs
-	}
-	w := Workload{Params: p, Server: *e.cfg.Server, Train: float64(c.Train.Len()), Val: float64(c.Val.Len()), Hessian: hessian, Forward: forward}
+	w := Workload{Params: p, Server: *e.cfg.Server, Train: float64(c.Train.Len()), Val: float64(c.Val.Len()), Forward: e.forwardFLOPs / max(1, e.trainFLOPs)}
 	each, parameters := e.trainFLOPs, e.cfg.Sent()
 	var s *Subnet
 	switch m := &e.cfg.Method; {

@@ -20,16 +20,16 @@ const hardSwish Activation = "hardswish"
 var activations = []activation{
 	{
 		name: "gelu", doc: "x times the share of a normal distribution below x",
-		torch: "F.gelu(%s)", module: "nn.GELU", curve: kernels.CurveGELU, bend: bendGELU,
+		torch: "F.gelu(%s)", module: "nn.GELU", curve: kernels.CurveGELU,
 	},
 	{
 		name: "gelu_tanh", kind: "gelu", doc: "gelu by an approximation with a hyperbolic tangent",
-		torch: `F.gelu(%s, approximate="tanh")`, curve: kernels.CurveGELUTanh, bend: bendGELUTanh,
+		torch: `F.gelu(%s, approximate="tanh")`, curve: kernels.CurveGELUTanh,
 	},
-	{name: "silu", doc: "x sigmoid(x)", torch: "F.silu(%s)", module: "nn.SiLU", curve: kernels.CurveSiLU, bend: bendSiLU},
+	{name: "silu", doc: "x sigmoid(x)", torch: "F.silu(%s)", module: "nn.SiLU", curve: kernels.CurveSiLU},
 	{
 		name: hardSwish, doc: "x min(max(x+3, 0), 6)/6",
-		torch: "F.hardswish(%s)", module: "nn.Hardswish", curve: kernels.CurveHardSwish, bend: bendHardSwish,
+		torch: "F.hardswish(%s)", module: "nn.Hardswish", curve: kernels.CurveHardSwish,
 	},
 	{
 		name: "hardsigmoid", doc: "min(max(x+3, 0), 6)/6",
@@ -37,11 +37,11 @@ var activations = []activation{
 	},
 	{
 		name: "sigmoid", doc: "1/(1+e^-x)",
-		torch: "torch.sigmoid(%s)", module: "nn.Sigmoid", curve: kernels.CurveSigmoid, bend: bendSigmoid,
+		torch: "torch.sigmoid(%s)", module: "nn.Sigmoid", curve: kernels.CurveSigmoid,
 	},
 	{
 		name: "tanh", doc: "the hyperbolic tangent",
-		torch: "torch.tanh(%s)", module: "nn.Tanh", curve: kernels.CurveTanh, bend: bendTanh,
+		torch: "torch.tanh(%s)", module: "nn.Tanh", curve: kernels.CurveTanh,
 	},
 	{name: "relu6", doc: "min(max(x, 0), 6)", torch: "F.relu6(%s)", module: "nn.ReLU6", lines: relu6},
 }
@@ -56,9 +56,6 @@ type activation struct {
 	curve         kernels.Curve
 	// lines computes an activation made of straight lines, instead of curve.
 	lines func(x float32) (y, slope float32)
-	// bend computes the second derivatives at x into to, where y and slope are the activation
-	// and its first one; tmp is memory. nil is 0 everywhere.
-	bend func(to, y, slope, x []float32, tmp [2][]float32)
 }
 
 // Activations returns all activations without parameters but ReLU.
@@ -166,20 +163,17 @@ func (b *boundActivation) Params() []Param { return nil }
 
 // Traits: what Backward needs is the slope, which the layer keeps.
 func (b *boundActivation) Traits() Traits {
-	return Traits{PerSample: b.in.Image(), Extra: max(1, b.in.Seq) * b.in.H * b.in.W * b.in.Ld(), Tangents: true}
+	return Traits{PerSample: b.in.Image(), Extra: max(1, b.in.Seq) * b.in.H * b.in.W * b.in.Ld()}
 }
 
 // FLOPs returns 0: the few operations for each value are not counted.
 func (b *boundActivation) FLOPs() int64 { return 0 }
 
 func (b *boundActivation) NewState(e *Env) State {
-	s := &activationState{b: b, slope: newAct(e.Arena, b.in, e.Samples, Border{}, 0, e.Tangents)}
-	s.over = !e.Tangents && b.in.Seq > 0 && givesAway(e.before)
+	s := &activationState{b: b, slope: newAct(e.Arena, b.in, e.Samples, Border{}, 0)}
+	s.over = b.in.Seq > 0 && givesAway(e.before)
 	if !s.over {
 		s.y = e.Output()
-	}
-	if e.Tangents {
-		s.tangents = newActivationTangents(b, e)
 	}
 	return s
 }
@@ -202,8 +196,7 @@ func givesAway(s State) bool {
 type activationState struct {
 	b        *boundActivation
 	y, slope Act
-	over     bool                // the output takes the place of the input
-	tangents *activationTangents // nil without
+	over     bool // the output takes the place of the input
 }
 
 func (s *activationState) Forward(r *Run, x Act, lo, hi int) Act {
@@ -211,7 +204,7 @@ func (s *activationState) Forward(r *Run, x Act, lo, hi int) Act {
 	if s.over {
 		s.y = x
 	}
-	if r.V == nil && f.packed(x) && f.packed(s.y) && f.packed(s.slope) {
+	if f.packed(x) && f.packed(s.y) && f.packed(s.slope) {
 		s.values(r, f.values(s.y, lo, hi), f.values(s.slope, lo, hi), f.values(x, lo, hi))
 		return s.y
 	}
@@ -220,10 +213,6 @@ func (s *activationState) Forward(r *Run, x Act, lo, hi int) Act {
 			n := f.W * f.Ld()
 			y, slope, in := s.y.At(i, row, 0)[:n], s.slope.At(i, row, 0)[:n], x.At(i, row, 0)[:n]
 			s.values(r, y, slope, in)
-			if r.V != nil {
-				dy, dslope := s.y.Tangent().At(i, row, 0)[:n], s.slope.Tangent().At(i, row, 0)[:n]
-				s.forwardTangents(dy, dslope, y, slope, in, x.Tangent().At(i, row, 0)[:n])
-			}
 		}
 	}
 	return s.y
@@ -249,7 +238,7 @@ func (s *activationState) values(r *Run, y, slope, x []float32) {
 
 func (s *activationState) Backward(r *Run, dy Act, lo, hi int) Act {
 	f := s.b.in
-	if r.V == nil && f.packed(dy) && f.packed(s.slope) {
+	if f.packed(dy) && f.packed(s.slope) {
 		g := f.values(dy, lo, hi)
 		kernels.Mul(g, g, f.values(s.slope, lo, hi))
 		return dy
@@ -257,9 +246,6 @@ func (s *activationState) Backward(r *Run, dy Act, lo, hi int) Act {
 	for i := f.Rows(lo); i < f.Rows(hi); i++ {
 		for row := range f.H {
 			g := dy.At(i, row, 0)[:f.W*f.Ld()]
-			if r.V != nil {
-				s.backwardTangents(dy.Tangent().At(i, row, 0)[:len(g)], g, i, row)
-			}
 			kernels.Mul(g, g, s.slope.At(i, row, 0)[:len(g)])
 		}
 	}

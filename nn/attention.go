@@ -124,7 +124,7 @@ type boundAttention struct {
 func (b *boundAttention) Out() Flow { return b.in }
 
 func (b *boundAttention) Traits() Traits {
-	return Traits{ReadsInput: true, updates: true, Extra: b.in.Seq*(b.project.t.N+b.in.Ld()) + b.stats(), Tangents: true}
+	return Traits{ReadsInput: true, updates: true, Extra: b.in.Seq*(b.project.t.N+b.in.Ld()) + b.stats()}
 }
 
 // FLOPs counts the dense layers and the products of the heads, of the steps that a

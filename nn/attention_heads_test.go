@@ -69,12 +69,12 @@ func (c *headsCase) run(t *testing.T) (out, grad []float32) {
 	for i := range e.scratch.floats {
 		e.scratch.floats[i] = float32(math.NaN())
 	}
-	project, dense := &handed{forward: newAct(e.Arena, b.project.Out(), c.n, Border{}, 0, false)}, &handed{}
+	project, dense := &handed{forward: newAct(e.Arena, b.project.Out(), c.n, Border{}, 0)}, &handed{}
 	s.project, s.out = project, dense
 	c.fill(project.forward, c.rows, 3*c.channel)
 	r := &Run{N: c.n, Tokens: c.tokens, Train: true}
 	out = c.read(s.Forward(r, Act{}, 0, c.n), c.channel)
-	dy := newAct(e.Arena, in, c.n, Border{}, 0, false)
+	dy := newAct(e.Arena, in, c.n, Border{}, 0)
 	c.fill(dy, c.given, c.channel)
 	s.Backward(r, dy, 0, c.n)
 	return out, c.read(project.backward, 3*c.channel)

@@ -26,7 +26,7 @@ func (b *boundAttention) newParts(e *Env) attentionParts {
 	second.Offset += b.project.t.K*b.project.t.N + b.project.t.N
 	second.in, second.NeedDX, second.gradBorder, second.shareGrad = b.in, true, Border{}, 0
 	s.out = b.out.NewState(&second)
-	s.heads = newAct(e.Arena, b.in, e.Samples, Border{}, 0, e.Tangents)
+	s.heads = newAct(e.Arena, b.in, e.Samples, Border{}, 0)
 	if b.l.MaskPadding {
 		s.hidden = make([]bool, b.in.Seq)
 	}
@@ -60,9 +60,6 @@ type attentionState struct {
 }
 
 func (b *boundAttention) NewState(e *Env) State {
-	if e.Tangents {
-		return b.newAlong(e)
-	}
 	s := &attentionState{attentionParts: b.newParts(e), stats: e.Arena.Alloc(e.Samples * b.stats())}
 	s.scratch = e.Scratch(b.divide(&attentionSpace{}, nil))
 	return s

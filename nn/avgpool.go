@@ -120,7 +120,7 @@ func (b *boundAvgPool) Out() Flow { return b.out }
 
 func (b *boundAvgPool) Params() []Param { return nil }
 
-func (b *boundAvgPool) Traits() Traits { return Traits{PerSample: true, Tangents: true} }
+func (b *boundAvgPool) Traits() Traits { return Traits{PerSample: true} }
 
 // FLOPs returns 0: the one operation for each value is not counted.
 func (b *boundAvgPool) FLOPs() int64 { return 0 }
@@ -143,9 +143,6 @@ type avgPoolState struct {
 
 func (s *avgPoolState) Forward(r *Run, x Act, lo, hi int) Act {
 	s.means(s.y, x, lo, hi)
-	if r.V != nil {
-		s.means(s.y.Tangent(), x.Tangent(), lo, hi)
-	}
 	return s.y
 }
 
@@ -209,9 +206,6 @@ func (s *avgPoolState) Backward(r *Run, dy Act, lo, hi int) Act {
 		return Act{}
 	}
 	s.spread(s.dx, dy, lo, hi)
-	if r.V != nil {
-		s.spread(s.dx.Tangent(), dy.Tangent(), lo, hi)
-	}
 	return s.dx
 }
 

@@ -31,8 +31,6 @@ type BatchNorm struct {
 	Cumulative bool
 	// NoAffine leaves the learned amounts out, so that there are no parameters.
 	NoAffine bool
-
-	remakes bool // see Traits; not with tangents, where what is behind may read the output again
 }
 
 // Kind returns "batchnorm".
@@ -42,8 +40,7 @@ func (BatchNorm) Kind() string { return "batchnorm" }
 // statistics are not those of the whole one.
 func (l BatchNorm) Abilities() Abilities {
 	return Abilities{
-		within: func(to binding) Layer { l.remakes = !to.tangents; return l },
-		ReLU:   func() Layer { return batchNormReLU{l} },
+		ReLU: func() Layer { return batchNormReLU{l} },
 		Torch: func(t *Torch) {
 			momentum := "None"
 			if !l.Cumulative {
@@ -103,10 +100,10 @@ type boundBatchNorm struct {
 func (b *boundBatchNorm) Out() Flow { return b.in }
 
 // gathers reports whether images come in groups, whose sums it gathers, and are made again.
-func (b *boundBatchNorm) gathers() bool { return b.in.Image() && !b.raw && b.l.remakes }
+func (b *boundBatchNorm) gathers() bool { return b.in.Image() && !b.raw }
 
 func (b *boundBatchNorm) Traits() Traits {
-	t := Traits{Whole: true, PerSample: b.gathers(), gathers: b.gathers(), remakes: b.gathers(), ReadsInput: true, ReadsOutput: b.relu && !b.l.remakes, Tangents: true}
+	t := Traits{Whole: true, PerSample: b.gathers(), gathers: b.gathers(), remakes: b.gathers(), ReadsInput: true}
 	if b.in.Rows(1)*b.in.H*b.in.W == 1 {
 		t.Least = 2
 	}

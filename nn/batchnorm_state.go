@@ -22,8 +22,6 @@ type batchNormState struct {
 	// + Shift. forward has those of y = Value*x + Shift, which the backward pass of a ReLU
 	// needs again.
 	norm, forward kernels.ImageNorm
-
-	tangents *batchNormTangents // nil without
 	// Without parameters, what stands for them and takes their gradients.
 	ones, zeros, unread []float32
 }
@@ -50,10 +48,7 @@ func (b *boundBatchNorm) NewState(e *Env) State {
 	}
 	e.nearGradient(&s.dx)
 	if b.raw {
-		s.padded = newAct(e.Arena, b.in, e.Samples, Border{}, 0, e.Tangents)
-	}
-	if e.Tangents {
-		s.tangents = newBatchNormTangents(b, e)
+		s.padded = newAct(e.Arena, b.in, e.Samples, Border{}, 0)
 	}
 	return s
 }
@@ -104,9 +99,6 @@ func (s *batchNormState) Forward(r *Run, x Act, lo, hi int) Act {
 	s.x = x
 	s.remake(r, lo, hi)
 	s.hold(max(lo, (hi-1)&s.y.Fold), hi)
-	if r.V != nil {
-		s.forwardTangents(r, lo, hi)
-	}
 	return s.y
 }
 
@@ -162,7 +154,7 @@ func (s *batchNormState) moments(r *Run) {
 	switch {
 	case r.share > 0:
 		q = r.share
-	case r.V != nil || r.still:
+	case r.still:
 		q = 0
 	case s.b.l.Cumulative:
 		r.W[s.count]++
@@ -218,15 +210,6 @@ func add(to, some []float64) {
 //
 //	dx = scale * (u - sum(u)/n - z*sum(u z)/n)
 func (s *batchNormState) Backward(r *Run, dy Act, lo, hi int) Act {
-	if r.V != nil {
-		if s.b.relu {
-			for i := s.b.in.Rows(lo); i < s.b.in.Rows(hi); i++ {
-				maskRows(dy, s.y, i, s.b.in.H, s.b.in.W)
-			}
-		}
-		s.backwardTangents(r, dy, lo, hi)
-		return s.dx
-	}
 	if !s.b.gathers() {
 		s.gatherBack(r, dy, lo, hi)
 	}

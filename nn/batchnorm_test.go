@@ -261,7 +261,7 @@ func (c imageCase) drawn(t *testing.T) (*Model, []float32) {
 }
 
 // TestBatchNorm compares loss, gradients and running statistics with those of a float64
-// network, products with the Hessian with exact derivatives of it, and the bits of all
+// network, products with the Hessian with differences of these, and the bits of all
 // levels with one another.
 func TestBatchNorm(t *testing.T) {
 	for _, c := range batchCases {
@@ -273,7 +273,9 @@ func TestBatchNorm(t *testing.T) {
 			loss := real(ref.batchLoss(b, &seen))
 			of := func(p int) int { _, at := parametersOf(m.Export(start)); return at[p] }
 			v := direction(m, 1)
-			clear(v[m.Buffers().Lo:])
+			n := m.Buffers().Lo
+			clear(v[n:])
+			step := hessianStep * (1 + kernels.Norm(start[:n])) / kernels.Norm(v[:n])
 			slopes, curves := slopeTable{}, slopeTable{}
 			var first []float32
 			kernelstest.ForEachLevel(t, func(t *testing.T) {
@@ -293,8 +295,8 @@ func TestBatchNorm(t *testing.T) {
 					return ref.params.slope(func() complex128 { return ref.batchLoss(b, &unread) }, of(p), e)
 				})
 				hessian, _ := parametersOf(m.Export(product))
-				curves.compare(t, hessian, 6, 3e-5, func(p, e int) float64 {
-					return ref.params.curve(func() complex128 { return ref.batchLoss(b, &unread) }, m.Export(v), of(p), e)
+				curves.compare(t, hessian, 6, 2e-3, func(p, e int) float64 {
+					return ref.params.curve(func() complex128 { return ref.batchLoss(b, &unread) }, m.Export(v), step, of(p), e)
 				})
 				checkPadding(t, m, ws.Grad())
 				checkPadding(t, m, w)

@@ -50,8 +50,7 @@ func (n node) values() int {
 }
 
 // bindChain binds the layers one after the other to the flow in. It returns the
-// flow that the last one gives. Errors name the layer, counted from 1. Layers that
-// are to take tangents along are fused less.
+// flow that the last one gives. Errors name the layer, counted from 1.
 func bindChain(layers []Layer, in Flow, to binding) (chain, Flow, error) {
 	var c chain
 	if to.count == nil {
@@ -114,32 +113,6 @@ func (c chain) buffers() int {
 	}
 	last := c[len(c)-1]
 	return last.buffer + last.buffers()
-}
-
-// rigid returns the kind of the first layer that takes no tangents along, "" when
-// all do.
-func (c chain) rigid() string {
-	for _, nd := range c {
-		kind := ""
-		switch b := nd.Bound.(type) {
-		case *boundResidual:
-			kind = cmp.Or(b.body.rigid(), b.shortcut.rigid())
-		case *boundGraph:
-			for _, p := range b.parts {
-				if kind = cmp.Or(kind, p.rigid()); kind == "" && p.mix != nil {
-					kind = joins[Mix]
-				}
-			}
-		default:
-			if !nd.Traits().Tangents {
-				kind = nd.kind
-			}
-		}
-		if kind != "" {
-			return kind
-		}
-	}
-	return ""
 }
 
 // parameters returns those of all layers, each after its layer's prefix.
@@ -250,9 +223,8 @@ type place struct {
 	groups  groups
 	scratch *scratch
 	// needDX says that the first layer must return its input's gradient.
-	needDX   bool
-	whole    bool // that gradient has memory for all samples of a chunk
-	tangents bool
+	needDX bool
+	whole  bool // that gradient has memory for all samples of a chunk
 	// outBorder is wished around the last layer's output.
 	outBorder Border
 	relu      *reluOnce     // of the first layer, if that is a ReLU whose output others share
@@ -270,7 +242,7 @@ func (c chain) states(p place) []State {
 	defer func() { p.scratch.level-- }()
 	for i, nd := range c {
 		e := &Env{
-			Arena: p.arena, Samples: p.samples, Offset: p.offset + nd.offset, Buffers: p.buffers + nd.buffer, Index: p.index(nd.index), NeedDX: need, Tangents: p.tangents,
+			Arena: p.arena, Samples: p.samples, Offset: p.offset + nd.offset, Buffers: p.buffers + nd.buffer, Index: p.index(nd.index), NeedDX: need,
 			in: nd.in, out: nd.Out(), shareGrad: p.groups[i], passes: c.passes(i, p.groups), scratch: p.scratch,
 			turn: &turn, branch: p.branch, last: i+1 == len(c),
 		}

@@ -65,7 +65,7 @@ func (b *boundChannels) Out() Flow { return b.out }
 
 func (b *boundChannels) Params() []Param { return nil }
 
-func (b *boundChannels) Traits() Traits { return Traits{PerSample: b.in.Image(), Tangents: true} }
+func (b *boundChannels) Traits() Traits { return Traits{PerSample: b.in.Image()} }
 
 // FLOPs returns 0: it computes nothing.
 func (b *boundChannels) FLOPs() int64 { return 0 }
@@ -83,18 +83,12 @@ type channelsState struct {
 
 func (s *channelsState) Forward(r *Run, x Act, lo, hi int) Act {
 	s.pixels(s.y, x, lo, hi, s.pick)
-	if r.V != nil {
-		s.pixels(s.y.Tangent(), x.Tangent(), lo, hi, s.pick)
-	}
 	return s.y
 }
 
 func (s *channelsState) Backward(r *Run, dy Act, lo, hi int) Act {
 	if s.dx.Data != nil {
 		s.pixels(s.dx, dy, lo, hi, s.putBack)
-		if r.V != nil {
-			s.pixels(s.dx.Tangent(), dy.Tangent(), lo, hi, s.putBack)
-		}
 	}
 	return s.dx
 }

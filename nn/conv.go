@@ -145,7 +145,7 @@ func (b *boundConv) backBorder() Border {
 }
 
 func (b *boundConv) Traits() Traits {
-	t := Traits{PerSample: true, ReadsInput: true, ReadsOutput: b.mask, InBorder: b.border(), Group: max(b.fast.wish(), b.flatGroup()), Tangents: true}
+	t := Traits{PerSample: true, ReadsInput: true, ReadsOutput: b.mask, InBorder: b.border(), Group: max(b.fast.wish(), b.flatGroup())}
 	if !b.in.Raw && !b.pooled {
 		t.GradBorder = b.backBorder()
 	}

@@ -14,7 +14,7 @@ type sparseState struct {
 }
 
 func newSparseState(b *boundConv, e *Env) sparseState {
-	if !b.pooled && !b.thin || e.Tangents {
+	if !b.pooled && !b.thin {
 		return sparseState{}
 	}
 	return sparseState{Sparse: tensor.NewSparse(b.t, e.Arena, e.NeedDX, b.pooled, b.l.bf16)}

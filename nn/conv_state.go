@@ -21,40 +21,35 @@ type convState struct {
 	flipped  []float32 // weights of the backward pass, refreshed with each batch
 	fast     winogradState
 	flats    []flatConv // of 1 sample, 2 and so on, for a convolution of pixels by themselves
-
-	tangents *convTangents // nil without
-	bf16     *convBF16     // of direct passes; nil in fp32
+	bf16     *convBF16  // of direct passes; nil in fp32
 }
 
 func (b *boundConv) NewState(e *Env) State {
 	s := &convState{b: b, w: e.Offset, bias: e.Offset + b.weights(), fast: newWinogradState(b.fast, e)}
 	if b.halved {
-		s.y = newAct(e.Arena, Flow{H: 2, W: b.t.OW, C: b.l.Filters}, 1, Border{}, 1, false)
+		s.y = newAct(e.Arena, Flow{H: 2, W: b.t.OW, C: b.l.Filters}, 1, Border{}, 1)
 		s.pair = func(image, pair int) { s.pool.pair(s.first+image, pair, s.y) }
 	} else {
 		s.y = e.Output()
 		s.folds = e.folds(s.y)
 	}
 	s.flats = newFlats(b, e)
-	s.padded = newAct(e.Arena, b.in, 1, b.border(), 1, false)
+	s.padded = newAct(e.Arena, b.in, 1, b.border(), 1)
 	e.nearGradient(&s.dx)
 	s.sparse = newSparseState(b, e)
 	if e.NeedDX && !b.pooled {
 		if !b.fast.useInput {
 			s.flipped = e.Arena.Alloc(b.back.Size())
 		}
-		s.bordered = newAct(e.Arena, b.Out(), 1, b.backBorder(), 1, false)
+		s.bordered = newAct(e.Arena, b.Out(), 1, b.backBorder(), 1)
 	}
 	if b.l.bf16 && (!b.fast.useWeights || !b.fast.useInput && !b.pooled && e.NeedDX) {
 		s.bf16 = newConvBF16(b, e, s.flats)
 	}
-	if e.Tangents {
-		s.tangents = newConvTangents(b, e)
-	}
 	return s
 }
 
-// weights returns the weights within all parameters, gradients or tangents p.
+// weights returns the weights within all parameters or gradients p.
 func (s *convState) weights(p []float32) []float32 { return p[s.w:][:s.b.weights()] }
 
 // biases returns the bias within all parameters or gradients p, or nil.
@@ -99,9 +94,6 @@ func (s *convState) Forward(r *Run, x Act, lo, hi int) Act {
 		return s.y
 	}
 	s.forward(s.y, x, w, s.biases(r.W), s.b.relu, lo, hi)
-	if r.V != nil {
-		s.forwardTangents(r, lo, hi)
-	}
 	return s.y
 }
 
@@ -131,10 +123,6 @@ func (s *convState) forward(y, x Act, w, bias []float32, relu bool, lo, hi int) 
 }
 
 func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
-	if r.V != nil {
-		s.backwardTangents(r, dy, lo, hi)
-		return s.dx
-	}
 	if s.choosesSparse(r, dy, lo) {
 		s.backwardSparse(r, dy, lo, hi)
 		return s.dx
@@ -203,12 +191,9 @@ func (s *convState) backwardInput(r *Run, dx, dy Act, w, flipped []float32, lo, 
 	}
 }
 
-// maskRows applies a ReLU's backward pass to image i of dy, h x w pixels, and of
-// its tangents, where y is what the ReLU gave.
+// maskRows applies a ReLU's backward pass to image i of dy, h x w pixels, where y is what the
+// ReLU gave.
 func maskRows(dy, y Act, i, h, w int) {
-	if dy.Along > 0 {
-		maskRows(dy.Tangent(), y, i, h, w)
-	}
 	n := w * dy.Pixel
 	if dy.Row == n && y.Row == n {
 		n, h = h*n, 1

@@ -115,12 +115,6 @@ func (c *criterion) row(i int) (z, grad []float32) {
 	return z, grad
 }
 
-// along returns the tangents of the outputs of row i and of their gradient.
-func (c *criterion) along(i int) (dz, to []float32) {
-	n := c.m.classes
-	return c.logits.Tangent().At(i, 0, 0)[:n], c.grad.Tangent().At(i, 0, 0)[:n]
-}
-
 // labelled measures rows with a class each, of which one below 0 counts for nothing.
 func (c *criterion) labelled(r *Run, labels []int32) (sum Result) {
 	for i := range labels {
@@ -162,17 +156,6 @@ func (c *criterion) labelled(r *Run, labels []int32) (sum Result) {
 	if r.Train {
 		c.hold(c.grad, len(labels))
 	}
-	if r.V == nil {
-		return sum
-	}
-	for i, label := range labels {
-		z, grad := c.row(i)
-		if dz, to := c.along(i); label < 0 {
-			clear(to)
-		} else {
-			kind.LabelAlong(loss, z, int(label), grad, dz, to, float64(c.scale))
-		}
-	}
 	return sum
 }
 
@@ -196,11 +179,6 @@ func (c *criterion) targeted(r *Run, targets []float32) (sum Result) {
 	}
 	if r.Train {
 		c.hold(c.grad, r.N)
-	}
-	for i := 0; i < r.N && r.V != nil; i++ {
-		z, _ := c.row(i)
-		dz, to := c.along(i)
-		kind.TargetsAlong(loss, z, targets[i*n:][:n], dz, to, one)
 	}
 	return sum
 }

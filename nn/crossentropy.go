@@ -7,7 +7,7 @@ package nn
 //	grad_j  = scale ((1-e) w_y (p_j - (j == y)) + e/n (p_j sum over k of w_k - w_j)),  p = softmax(z)
 var crossEntropy = LossType{
 	Name: CrossEntropy, Doc: "softmax cross-entropy, of one class each",
-	Smooths: true, Weighs: true, Label: crossEntropyRow, LabelAlong: crossEntropyAlong,
+	Smooths: true, Weighs: true, Label: crossEntropyRow,
 }
 
 func crossEntropyRow(l *Loss, z []float32, label int, grad []float32, scale float64) (loss, weight float64) {
@@ -39,51 +39,6 @@ func crossEntropyRow(l *Loss, z []float32, label int, grad []float32, scale floa
 		grad[j] = float32(scale * to)
 	}
 	return loss, w
-}
-
-func crossEntropyAlong(l *Loss, z []float32, label int, grad, dz, to []float32, scale float64) {
-	if l.Smoothing == 0 && l.Weights == nil {
-		softmaxAlong(label, grad, dz, to, float32(scale))
-		return
-	}
-	share := l.Smoothing / float64(len(z))
-	own := float64((1 - l.Smoothing) * l.Weight(label))
-	all := own + float64(share*l.total(len(z)))
-	if all == 0 { // of a class that weighs nothing
-		clear(to)
-		return
-	}
-	var mean float64
-	for j, d := range dz {
-		p := float64(grad[j])/scale + float64(share*l.Weight(j))
-		if j == label {
-			p += own
-		}
-		p /= all
-		to[j] = float32(p)
-		mean += float64(p * float64(d))
-	}
-	for j, d := range dz {
-		to[j] = float32(float64(float64(all*scale)*float64(to[j])) * (float64(d) - mean))
-	}
-}
-
-// softmaxAlong is crossEntropyAlong of the plain loss, whose gradient a kernel computed:
-// scale*p_j*(dz_j - sum_k p_k dz_k).
-func softmaxAlong(label int, grad, dz, to []float32, scale float32) {
-	var mean float64
-	for j, d := range dz {
-		p := grad[j]
-		if j == label {
-			p += scale
-		}
-		to[j] = p
-		mean += float64(float64(p) * float64(d))
-	}
-	mean /= float64(scale)
-	for j, d := range dz {
-		to[j] = float32(float64(to[j]) * (float64(d) - mean))
-	}
 }
 
 // Weight returns the weight of a class, 1 without weights.

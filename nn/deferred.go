@@ -62,7 +62,7 @@ func (b *boundDense) deferrable() bool {
 // newDeferred returns what the layer needs to defer steps, nil if it never does.
 func (b *boundDense) newDeferred(e *Env) *deferredDense {
 	t := b.t
-	if !b.deferrable() || e.Tangents {
+	if !b.deferrable() {
 		return nil
 	}
 	d := &deferredDense{b: b, w: e.Offset, dx: e.NeedDX}

@@ -90,7 +90,7 @@ func (b *boundDense) Out() Flow {
 }
 
 func (b *boundDense) Traits() Traits {
-	return Traits{ReadsInput: true, ReadsOutput: b.relu, updates: true, Tangents: true}
+	return Traits{ReadsInput: true, ReadsOutput: b.relu, updates: true}
 }
 
 func (b *boundDense) FLOPs() int64 {
@@ -164,15 +164,12 @@ func (b *boundDense) NewState(e *Env) State {
 		return newDenseBF16(b, e)
 	}
 	s := &denseState{b: b, w: e.Offset, bias: e.Offset + b.t.K*b.t.N, y: e.Output(), thin: b.thin(e), late: b.newDeferred(e)}
-	if e.NeedDX && b.l.steps && !e.Tangents {
+	if e.NeedDX && b.l.steps {
 		s.dx = e.Gradient()
 		s.across = e.Arena.Alloc(kernels.Pad(b.t.K) * b.t.N)
 	} else if e.NeedDX {
 		s.dx = e.Gradient()
 		s.lanes = e.Arena.Alloc(b.t.LaneSize(b.in.Rows(e.Samples)))
-		if e.Tangents {
-			s.part = newAct(e.Arena, e.in, e.Samples, e.gradBorder, e.shareGrad, false)
-		}
 	}
 	s.rule.grad = e.Arena.Alloc(b.t.PartSize())
 	if b.t.N%pageFloats == 0 {

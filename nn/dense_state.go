@@ -14,7 +14,6 @@ type denseState struct {
 	across   []float32 // the weights transposed, of layers on steps, in place of lanes
 	rule     denseRule
 	apart    []float32 // a copy of the output's gradient whose rows are not a multiple of a page apart; nil if they never are
-	part     Act       // one of the two parts of the tangents of dx
 	thin     *thinState
 	late     *deferredDense // nil if steps are never deferred
 }
@@ -51,9 +50,6 @@ func (s *denseState) Forward(r *Run, x Act, _, _ int) Act {
 		return s.y
 	}
 	t.Forward(s.y.Data, s.y.Sample, x.At(0, 0, 0), x.Sample, s.b.in.Rows(r.N), r.W[s.w:s.bias], s.b.biases(r.W, s.bias), s.b.relu)
-	if r.V != nil {
-		s.forwardTangents(r, x)
-	}
 	return s.y
 }
 
@@ -61,9 +57,6 @@ func (s *denseState) Backward(r *Run, dy Act, _, _ int) Act {
 	t, rows, add := s.b.t, s.b.in.Rows(r.N), !r.Starts(0)
 	w, gw, gb := r.W[s.w:s.bias], r.G[s.w:s.bias], s.b.biases(r.G, s.bias)
 	x, g := s.x.At(0, 0, 0), dy.At(0, 0, 0)
-	if r.V != nil {
-		return s.backwardTangents(r, dy)
-	}
 	if n := rows * t.N; s.b.relu {
 		kernels.ReLUBackward(g[:n], g[:n], s.y.Data[:n])
 	}

@@ -37,7 +37,7 @@ func (b *boundDense) mayBeThin() bool { return b.in.Raw && !b.in.Image() && b.t.
 // thin returns the state of a layer that may go by its inputs that are not 0, nil for
 // the others.
 func (b *boundDense) thin(e *Env) *thinState {
-	if !b.mayBeThin() || e.Tangents || kernels.Current() == kernels.Generic {
+	if !b.mayBeThin() || kernels.Current() == kernels.Generic {
 		return nil
 	}
 	return &thinState{panel: e.Arena.Alloc(b.t.K * kernels.Width), mark: make([]bool, b.t.K)}

@@ -88,7 +88,7 @@ func (b *boundDepthwise) Traits() Traits {
 	if b.across() {
 		group = fewImages
 	}
-	return Traits{PerSample: true, ReadsInput: true, Group: group, InBorder: b.border(), GradBorder: b.backBorder(), Tangents: true}
+	return Traits{PerSample: true, ReadsInput: true, Group: group, InBorder: b.border(), GradBorder: b.backBorder()}
 }
 
 // FLOPs counts the products with padding, too.
@@ -127,20 +127,16 @@ type depthwiseState struct {
 	w, bias          int // offsets of the parameters
 	x, y, dx         Act
 	padded, bordered Act // one image of the input or of the output's gradient, when it comes without its border
-	part, dpart      Act // one of two parts of the tangents of y and dx, of one image
 }
 
 func (b *boundDepthwise) NewState(e *Env) State {
 	s := &depthwiseState{
 		b: b, t: b.t.WithSpace(e.Arena), w: e.Offset, bias: e.Offset + b.l.Kernel*b.l.Kernel*b.in.Ld(), y: e.Output(),
-		padded: newAct(e.Arena, b.in, 1, b.border(), 1, false),
+		padded: newAct(e.Arena, b.in, 1, b.border(), 1),
 	}
 	if e.NeedDX {
 		e.nearGradient(&s.dx)
-		s.bordered = newAct(e.Arena, b.Out(), 1, b.backBorder(), 1, false)
-	}
-	if e.Tangents {
-		s.part, s.dpart = newAct(e.Arena, b.Out(), 1, Border{}, 1, false), newAct(e.Arena, b.in, 1, Border{}, 1, false)
+		s.bordered = newAct(e.Arena, b.Out(), 1, b.backBorder(), 1)
 	}
 	return s
 }
@@ -168,16 +164,13 @@ func within(a Act, i int, f Flow, b Border, space Act) ([]float32, int) {
 
 func (s *depthwiseState) Forward(r *Run, x Act, lo, hi int) Act {
 	s.x = x
-	if r.V == nil && s.across(x, s.y, lo, hi) {
+	if s.across(x, s.y, lo, hi) {
 		s.t.ForwardAcross(s.y.At(lo, 0, 0), s.y.Row, s.y.Sample, x.At(lo, 0, 0), x.Row, x.Sample, hi-lo, r.W[s.w:s.bias], s.biases(r.W))
 		return s.y
 	}
 	for i := lo; i < hi; i++ {
 		in, row := within(x, i, s.b.in, s.b.border(), s.padded)
 		s.t.Forward(s.y.At(i, 0, 0), s.y.Row, in, row, r.W[s.w:s.bias], s.biases(r.W))
-		if r.V != nil {
-			s.forwardTangents(r, i, in, row)
-		}
 	}
 	return s.y
 }
@@ -188,12 +181,6 @@ func (s *depthwiseState) across(x, y Act, lo, hi int) bool {
 }
 
 func (s *depthwiseState) Backward(r *Run, dy Act, lo, hi int) Act {
-	if r.V != nil {
-		for i := lo; i < hi; i++ {
-			s.backwardTangents(r, dy, i)
-		}
-		return s.dx
-	}
 	if !r.mixing {
 		s.weights(r, dy, lo, hi)
 	}

@@ -45,13 +45,6 @@
 // each sample of an image alone, or gather, get a group of samples after the other; others, on
 // sequences and vectors, all samples of a chunk. [Attention] holds two dense layers.
 //
-// A product with the Hessian ([Workspace.Hessian]) takes a tangent along with every
-// activation and gradient: its derivative as the parameters W move along Run.V.
-// Each Act but the network's input then holds both, see [Act.Tangent]. Forward
-// computes the tangents of its output, too, and Backward those of the gradients;
-// Run.G gets that of the parameters' gradient, which itself is not wanted. A layer
-// that does so says Tangents in its traits.
-//
 // What else it can do, such as be cut to fewer channels or be written in PyTorch, it says
 // in [Abilities]. Package models gives layers their names in files, see models.Register.
 //

@@ -65,7 +65,7 @@ func (b *boundDropout) Params() []Param { return nil }
 // Traits: without draws the input passes as the output, so what the layers around
 // read back must be kept as if this layer read it.
 func (b *boundDropout) Traits() Traits {
-	return Traits{PerSample: b.in.Image(), ReadsInput: true, ReadsOutput: b.mask, passesOn: true, Tangents: true}
+	return Traits{PerSample: b.in.Image(), ReadsInput: true, ReadsOutput: b.mask, passesOn: true}
 }
 
 // FLOPs returns 0: the few operations for each value are not counted.
@@ -96,9 +96,6 @@ type dropoutState struct {
 func (s *dropoutState) Forward(r *Run, x Act, lo, hi int) Act {
 	if s.passed = x; r.Rate(s.rate) > 0 {
 		s.drop(r, s.y, x, lo, hi)
-		if r.V != nil {
-			s.drop(r, s.y.Tangent(), x.Tangent(), lo, hi)
-		}
 		s.passed = s.y
 	}
 	return s.passed
@@ -109,9 +106,6 @@ func (s *dropoutState) Backward(r *Run, dy Act, lo, hi int) Act {
 	if !s.mask {
 		if p > 0 {
 			s.drop(r, dy, dy, lo, hi)
-			if r.V != nil {
-				s.drop(r, dy.Tangent(), dy.Tangent(), lo, hi)
-			}
 		}
 		return dy
 	}

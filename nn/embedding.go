@@ -66,7 +66,7 @@ func (b *boundEmbedding) Out() Flow {
 	return Flow{H: 1, W: 1, C: b.l.Dim, Seq: b.in.Seq}
 }
 
-func (b *boundEmbedding) Traits() Traits { return Traits{updates: true, Tangents: true} }
+func (b *boundEmbedding) Traits() Traits { return Traits{updates: true} }
 
 // FLOPs returns 0: a look-up computes nothing.
 func (b *boundEmbedding) FLOPs() int64 { return 0 }

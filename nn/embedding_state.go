@@ -22,9 +22,6 @@ type embeddingState struct {
 // Forward gathers the rows, time-major.
 func (s *embeddingState) Forward(r *Run, _ Act, _, _ int) Act {
 	s.gather(r, s.out, r.W[s.lo:s.hi])
-	if r.V != nil {
-		s.gather(r, s.out.Tangent(), r.V[s.lo:s.hi])
-	}
 	return s.out
 }
 
@@ -44,9 +41,6 @@ func (s *embeddingState) gather(r *Run, out Act, table []float32) {
 // Backward adds each row's gradient to its token's, in the order of the rows.
 func (s *embeddingState) Backward(r *Run, dy Act, _, _ int) Act {
 	grad := r.G[s.lo:s.hi]
-	if r.V != nil {
-		dy = dy.Tangent()
-	}
 	if r.Starts(0) {
 		if !s.zero {
 			clear(grad)

@@ -88,19 +88,6 @@ type Act struct {
 	Fold int
 	// Border holds the zero pixels that stand around each image row.
 	Border Border
-	// Along is the floats from a value to its tangent, 0 if there are none; see
-	// Tangent.
-	Along int
-}
-
-// Tangent returns the view of the tangents of a's values along Run.V. It is empty
-// for the network's input, which does not depend on the parameters.
-func (a Act) Tangent() Act {
-	if a.Along == 0 {
-		return Act{}
-	}
-	a.Data, a.Along = a.Data[a.Along:], 0
-	return a
 }
 
 // At returns the values from sample (or row of a sequence) i, image row y, pixel

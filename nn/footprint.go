@@ -13,7 +13,10 @@ import (
 func (m *Model) WorkspaceBytes(batch int, hessian bool) int64 {
 	bytes := 4 * (m.counted(batch) + int64(m.Size()))
 	if hessian {
-		bytes += 4 * (m.withTangents().counted(batch) + int64(m.Size()))
+		bytes += 4 * int64(m.Size())
+		if m.precision != FP32 {
+			bytes += m.WithPrecision(FP32).WorkspaceBytes(batch, false)
+		}
 	}
 	return bytes
 }

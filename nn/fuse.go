@@ -16,8 +16,7 @@ type placed struct {
 // over the ReLU's backward pass, on its smaller image, and may leave its own to the
 // convolution. A hard swish goes into a group normalisation. A dropout after that takes over the ReLU's backward pass
 // in turn.
-// With tangents, pools, dropouts and hard swishes stay as they are. Layers with products get the
-// precision of these.
+// Layers with products get the precision of these.
 func fuse(layers []Layer, to binding) []placed {
 	var out []placed
 	for i, l := range layers {
@@ -40,12 +39,12 @@ func fuse(layers []Layer, to binding) []placed {
 					continue
 				}
 			case Activation:
-				if n, ok := last.Layer.(GroupNorm); ok && now == hardSwish && !to.tangents {
+				if n, ok := last.Layer.(GroupNorm); ok && now == hardSwish {
 					last.Layer, last.swish = groupNormSwish{n}, true
 					continue
 				}
 			case MaxPool:
-				if c, ok := last.Layer.(fusedConv); ok && !to.tangents {
+				if c, ok := last.Layer.(fusedConv); ok {
 					c.maskLater, c.halved = true, now.halves()
 					last.Layer = c
 					l = maskedPool{now}

@@ -273,16 +273,14 @@ func (b *boundGraph) border(i int) Border {
 func (b Border) wider(o Border) Border { return Border{max(b.Left, o.Left), max(b.Right, o.Right)} }
 
 func (b *boundGraph) Traits() Traits {
-	t := Traits{PerSample: b.group > 0, ReadsInput: true, updates: b.group == 0, InBorder: b.border(GraphInput), Group: b.group, Tangents: true}
+	t := Traits{PerSample: b.group > 0, ReadsInput: true, updates: b.group == 0, InBorder: b.border(GraphInput), Group: b.group}
 	for _, p := range b.parts {
-		t.Tangents = t.Tangents && p.mix == nil
 		t.Extra += p.floats(p.groups)
 		if p.join != 0 {
 			t.Extra += max(1, p.in.Seq) * p.in.H * p.in.W * p.in.Ld()
 		}
 		for _, nd := range p.chain {
 			traits := nd.Traits()
-			t.Tangents = t.Tangents && traits.Tangents
 			t.Whole, t.Least = t.Whole || traits.Whole, max(t.Least, traits.Least)
 			if c := traits.Chunk; c > 0 && (t.Chunk == 0 || c < t.Chunk) {
 				t.Chunk = c

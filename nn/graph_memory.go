@@ -22,7 +22,7 @@ func (s *graphState) layGradients(e *Env, only []int) {
 	users := map[*float32]int{} // parts further down whose gradient is here
 	take := func(i int) {
 		k := shapeOf(s.b.parts[i])
-		s.parts[i].grad = pop(free, k, func() Act { return newAct(e.Arena, k.flow, e.Samples, k.border, s.b.group, e.Tangents) })
+		s.parts[i].grad = pop(free, k, func() Act { return newAct(e.Arena, k.flow, e.Samples, k.border, s.b.group) })
 	}
 	leave := func(i int) { // what part i has
 		if g := s.parts[i].grad; g.Data != nil && users[&g.Data[0]] == 0 {

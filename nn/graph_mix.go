@@ -42,7 +42,7 @@ func (s *graphState) unmix(r *Run, p *part, m *mixState, d Act, lo, hi int) {
 // shares returns the norm at the end of part i if it takes its share of the gradient of the mix
 // that alone reads it, and measures its product with that, in one pass; else nil.
 func (s *graphState) shares(r *Run, i int) *groupNormState {
-	if i < 0 || s.parts[i].norm == nil || r.mixing || r.drawn || r.V != nil || !s.parts[i].norm.norm.TakesShares() {
+	if i < 0 || s.parts[i].norm == nil || r.mixing || r.drawn || !s.parts[i].norm.norm.TakesShares() {
 		return nil
 	}
 	return s.parts[i].norm

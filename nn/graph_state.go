@@ -49,7 +49,7 @@ func (b *boundGraph) NewState(e *Env) State {
 	only, free := b.onlyReaders(), passing{map[Flow][]Act{}, map[Flow][]*sharedMemory{}}
 	for i, p := range b.parts {
 		ps, reader := &s.parts[i], only[i]
-		lends := reader >= 0 && b.group > 0 && !e.Tangents && b.border(i) == (Border{})
+		lends := reader >= 0 && b.group > 0 && b.border(i) == (Border{})
 		ps.mix = p.mix.newState(e, e.Offset+p.offset, max(b.group, 1))
 		if p.join == Product {
 			ps.times = newProduct(e, p.in)
@@ -66,7 +66,7 @@ func (b *boundGraph) NewState(e *Env) State {
 			if len(p.chain) > 0 {
 				border = p.chain[0].Traits().InBorder
 			}
-			own := func() Act { return newAct(e.Arena, p.in, e.Samples, border, 0, e.Tangents) }
+			own := func() Act { return newAct(e.Arena, p.in, e.Samples, border, 0) }
 			if ps.passes = lends && len(p.chain) == 0 && b.joins(reader, Sum); ps.passes {
 				ps.joined = pop(free.joined, p.in, own)
 			} else {
@@ -79,7 +79,7 @@ func (b *boundGraph) NewState(e *Env) State {
 		ps.needs = need || p.size() > 0
 		ps.states = p.states(place{
 			arena: e.Arena, samples: e.Samples, offset: e.Offset + p.offset + p.mix.size(), buffers: e.Buffers + p.buffer, groups: p.groups, needDX: need, whole: b.group == 0,
-			tangents: e.Tangents, scratch: e.scratch, outBorder: b.border(i), output: ps.output, outputs: b.group,
+			scratch: e.scratch, outBorder: b.border(i), output: ps.output, outputs: b.group,
 			// No layer of a model or of a residual block has such a number.
 			index: func(k int) int { return ((e.Index+1)<<14+i+1)<<10 + k },
 			relu:  s.relu(p),
@@ -102,7 +102,7 @@ func (b *boundGraph) NewState(e *Env) State {
 	}
 	s.layGradients(e, only)
 	for i := range b.parts {
-		if ps := &s.parts[i]; ps.mixedBy > 0 && b.group > 0 && !e.Tangents && len(ps.states) > 0 {
+		if ps := &s.parts[i]; ps.mixedBy > 0 && b.group > 0 && len(ps.states) > 0 {
 			if norm, ok := ps.states[len(ps.states)-1].(*groupNormState); ok && norm.shares() {
 				ps.norm = norm
 				ps.place = slices.Index(b.parts[ps.mixedBy].from, i)
@@ -294,7 +294,7 @@ func (s *graphState) backward(r *Run, dy Act, lo, hi int) {
 			s.share(r, i, lo, hi)
 		}
 		lowest := 0
-		if ps.relu != nil && r.V == nil {
+		if ps.relu != nil {
 			lowest = 1
 		}
 		if d = p.groups.backward(states, lowest, r, d, lo, hi); d.Data == nil {
@@ -407,12 +407,9 @@ func (s *graphState) sum(i int) (to *Act, begun *bool) {
 }
 
 // moveChannels copies the samples from lo up to hi, of the size of f, from channel
-// from of src to channel to of dst, or adds them; and their tangents. Both have these
+// from of src to channel to of dst, or adds them. Both have these
 // channels alone if whole.
 func moveChannels(dst, src Act, lo, hi int, f Flow, to, from int, add, whole bool) {
-	if src.Along > 0 {
-		moveChannels(dst.Tangent(), src.Tangent(), lo, hi, f, to, from, add, whole)
-	}
 	pixels, rows, n := f.W, f.H, f.C
 	if all := f.W * dst.Pixel; whole && dst.Row == all && src.Row == all { // a sample at a time
 		pixels, rows, n = 1, 1, f.H*all

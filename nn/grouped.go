@@ -136,8 +136,8 @@ func (b *boundGrouped) Out() Flow { return b.out }
 func (b *boundGrouped) Traits() Traits {
 	from, to := b.part, b.conv.Out()
 	return Traits{
-		PerSample: true, Tangents: true,
-		Extra: b.l.Groups * b.d * b.d * (from.H*from.W*from.Ld() + to.H*to.W*to.Ld()),
+		PerSample: true,
+		Extra:     b.l.Groups * b.d * b.d * (from.H*from.W*from.Ld() + to.H*to.W*to.Ld()),
 	}
 }
 

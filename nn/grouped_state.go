@@ -30,8 +30,8 @@ func (b *boundGrouped) NewState(e *Env) State {
 		conv.bias = e.Offset + b.l.Groups*b.conv.weights() + g*b.conv.t.N
 		s.parts[g] = groupState{
 			conv: conv,
-			x:    newAct(e.Arena, b.part, n, b.conv.border(), 0, e.Tangents && e.NeedDX),
-			dy:   newAct(e.Arena, b.conv.Out(), n, b.conv.backBorder(), 0, e.Tangents),
+			x:    newAct(e.Arena, b.part, n, b.conv.border(), 0),
+			dy:   newAct(e.Arena, b.conv.Out(), n, b.conv.backBorder(), 0),
 		}
 	}
 	return s
@@ -91,9 +91,6 @@ func (s *groupedState) Backward(r *Run, dy Act, lo, hi int) Act {
 // takeApart copies n channels, from channel at on, of the samples [lo, hi) of images of
 // the size of w into the parts; the other pixels of these stay zero.
 func (s *groupedState) takeApart(parts, x Act, w Flow, top, left, lo, hi, at, n int) {
-	if parts.Along > 0 {
-		s.takeApart(parts.Tangent(), x.Tangent(), w, top, left, lo, hi, at, n)
-	}
 	s.each(w, top, left, lo, hi, func(p stripe) {
 		kernels.CopyRows(parts.At(p.part, p.py, p.px), parts.Pixel, x.At(p.i, p.y, p.x)[at:], x.Pixel*s.b.d, p.n, n)
 	})
@@ -101,9 +98,6 @@ func (s *groupedState) takeApart(parts, x Act, w Flow, top, left, lo, hi, at, n 
 
 // putTogether copies the parts back.
 func (s *groupedState) putTogether(x, parts Act, w Flow, top, left, lo, hi, at, n int) {
-	if parts.Along > 0 {
-		s.putTogether(x.Tangent(), parts.Tangent(), w, top, left, lo, hi, at, n)
-	}
 	s.each(w, top, left, lo, hi, func(p stripe) {
 		kernels.CopyRows(x.At(p.i, p.y, p.x)[at:], x.Pixel*s.b.d, parts.At(p.part, p.py, p.px), parts.Pixel, p.n, n)
 	})

@@ -21,8 +21,6 @@ type GroupNorm struct {
 	Epsilon float64 // 0 means 1e-5, PyTorch's
 	// NoAffine leaves the learned amounts out, so that there are no parameters.
 	NoAffine bool
-
-	remakes bool // see Traits; not with tangents, where what is behind may read the output again
 }
 
 // Kind returns "groupnorm".
@@ -31,8 +29,7 @@ func (GroupNorm) Kind() string { return "groupnorm" }
 // Abilities returns what the layer can do.
 func (l GroupNorm) Abilities() Abilities {
 	return Abilities{
-		within: func(to binding) Layer { l.remakes = !to.tangents; return l },
-		ReLU:   func() Layer { return groupNormReLU{l} },
+		ReLU: func() Layer { return groupNormReLU{l} },
 		Narrow: func(n Narrowing) (Narrowed, error) {
 			if n.Width < 1 {
 				l.Groups = gcd(l.Groups, n.Channels)
@@ -68,8 +65,7 @@ type groupNormReLU struct{ GroupNorm }
 
 func (l groupNormReLU) Bind(in Flow) (Bound, error) { return l.bind(in, true, false) }
 
-// groupNormSwish is a group normalisation followed by a hard swish. It takes no tangents
-// along.
+// groupNormSwish is a group normalisation followed by a hard swish.
 type groupNormSwish struct{ GroupNorm }
 
 func (l groupNormSwish) Bind(in Flow) (Bound, error) { return l.bind(in, false, true) }
@@ -97,7 +93,7 @@ type boundGroupNorm struct {
 func (b *boundGroupNorm) Out() Flow { return b.in }
 
 func (b *boundGroupNorm) Traits() Traits {
-	return Traits{PerSample: true, ReadsInput: true, ReadsOutput: b.relu && !b.l.remakes, remakes: b.l.remakes, Tangents: !b.l.NoAffine && !b.swish}
+	return Traits{PerSample: true, ReadsInput: true, remakes: true}
 }
 
 // FLOPs returns 0: the few operations for each value are not counted.

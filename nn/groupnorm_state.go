@@ -18,8 +18,6 @@ type groupNormState struct {
 	factors       []float32
 	groups        kernels.NormGroups
 	dots          []float32 // of each row, see backwardShare
-
-	tangents *groupNormTangents // nil without
 	// Without parameters, what stands for them and takes their gradients.
 	ones, zeros, unread []float32
 }
@@ -40,9 +38,7 @@ func (b *boundGroupNorm) NewState(e *Env) State {
 	s.groups = kernels.NormGroups{
 		Groups: b.l.Groups, Size: b.in.C / b.l.Groups, Count: b.values(), Epsilon: b.l.Epsilon, Sum: s.norm.Sum, Inner: s.norm.Inner,
 	}
-	if b.relu || b.swish || b.l.remakes {
-		s.factors = e.Arena.Alloc(2 * ld * e.Samples)
-	}
+	s.factors = e.Arena.Alloc(2 * ld * e.Samples)
 	if b.l.NoAffine {
 		s.ones, s.zeros, s.unread = e.Arena.Alloc(ld), e.Arena.Alloc(ld), e.Arena.Alloc(ld)
 		for i := range b.in.C {
@@ -50,9 +46,6 @@ func (b *boundGroupNorm) NewState(e *Env) State {
 		}
 	}
 	e.nearGradient(&s.dx)
-	if e.Tangents {
-		s.tangents = newGroupNormTangents(b, e)
-	}
 	return s
 }
 
@@ -72,17 +65,13 @@ func (s *groupNormState) Forward(r *Run, x Act, lo, hi int) Act {
 	for i := lo; i < hi; i++ {
 		s.factor(i)
 		s.normalize(i)
-		if r.V != nil {
-			s.forwardTangents(r, i)
-		}
 	}
 	s.hold(max(lo, (hi-1)&s.y.Fold), hi)
 	return s.y
 }
 
-// shares reports whether it can give and take its share of a mix, which needs the factors of
-// each sample.
-func (s *groupNormState) shares() bool { return s.factors != nil && !s.b.relu && !s.b.swish }
+// shares reports whether it can give and take its share of a mix.
+func (s *groupNormState) shares() bool { return !s.b.relu && !s.b.swish }
 
 // begin takes the input and the parameters of a forward pass.
 func (s *groupNormState) begin(r *Run, x Act) {
@@ -140,10 +129,8 @@ func (s *groupNormState) remake(_ *Run, lo, hi int) {
 func (s *groupNormState) place(i int) {
 	n := &s.forward
 	n.X, n.XRow = s.x.At(i, 0, 0), s.x.Row
-	if s.factors != nil {
-		f := s.factors[2*n.C*i:][:2*n.C]
-		n.Value, n.Shift = f[:n.C], f[n.C:]
-	}
+	f := s.factors[2*n.C*i:][:2*n.C]
+	n.Value, n.Shift = f[:n.C], f[n.C:]
 }
 
 // group has groups look at sample i. The squares are exact in float64, so nothing is lost
@@ -166,13 +153,6 @@ func (s *groupNormState) sums(i int, v []float32, row int) {
 //	dx = scale * (u - sum(u)/n - z*sum(u z)/n)
 func (s *groupNormState) Backward(r *Run, dy Act, lo, hi int) Act {
 	for i := lo; i < hi; i++ {
-		if r.V != nil {
-			if s.b.relu {
-				maskRows(dy, s.y, i, s.b.in.H, s.b.in.W)
-			}
-			s.backwardTangents(r, dy, i)
-			continue
-		}
 		if s.b.relu || s.b.swish {
 			s.place(i)
 			s.forward.Y, s.forward.YRow = dy.At(i, 0, 0), dy.Row

@@ -102,7 +102,7 @@ func (b *boundGRU) Out() Flow {
 }
 
 func (b *boundGRU) Traits() Traits {
-	return Traits{ReadsInput: true, Chunk: lstmChunk, Tangents: true, Extra: b.in.Seq * 8 * b.hp}
+	return Traits{ReadsInput: true, Chunk: lstmChunk, Extra: b.in.Seq * 8 * b.hp}
 }
 
 func (b *boundGRU) FLOPs() int64 {

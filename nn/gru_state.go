@@ -15,9 +15,7 @@ type gruState struct {
 	wxT, whT         []float32 // transposed for the backward pass, in fp32
 	dz, dn, dr, keep []float32 // of one row
 	out, dx          Act
-
-	tangents *gruTangents   // nil without
-	bf16     *recurrentBF16 // nil in fp32
+	bf16             *recurrentBF16 // nil in fp32
 }
 
 func (b *boundGRU) NewState(e *Env) State {
@@ -42,9 +40,6 @@ func (b *boundGRU) NewState(e *Env) State {
 		if e.NeedDX {
 			s.wxT = e.Arena.Alloc(3 * hp * kernels.Pad(b.in.C))
 		}
-	}
-	if e.Tangents {
-		s.tangents = newGRUTangents(s, e, rows)
 	}
 	return s
 }
@@ -106,9 +101,6 @@ func (s *gruState) Forward(r *Run, x Act, _, _ int) Act {
 		}
 	}
 	s.give(s.out, s.h, n)
-	if r.V != nil {
-		s.forwardTangents(r)
-	}
 	return s.out
 }
 
@@ -134,9 +126,6 @@ func (s *gruState) take(dh []float32, dy Act, n int) {
 }
 
 func (s *gruState) Backward(r *Run, dy Act, _, _ int) Act {
-	if r.V != nil {
-		return s.backwardTangents(r, dy)
-	}
 	steps, hp, n := s.b.in.Seq, s.b.hp, r.N
 	g3 := 3 * hp
 	s.take(s.dh, dy, n)

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -24,12 +25,14 @@ func direction(m *Model, key uint64) []float32 {
 	return v
 }
 
-// testHessian compares some elements of every tensor of H v with curve's.
-func testHessian(t *testing.T, m *Model, b *Batch, curve func(w, v []Tensor, p, e int) float64) {
+// testHessian compares some elements of every tensor of H v with curve's, for the step that
+// Hessian takes.
+func testHessian(t *testing.T, m *Model, b *Batch, curve func(w, v []Tensor, step float64, p, e int) float64) {
 	t.Helper()
 	w, v, got := m.NewParams(), direction(m, 1), m.NewParams()
 	m.Init(w, 5)
-	want := map[[2]int]float64{}
+	n, want := m.Buffers().Lo, map[[2]int]float64{}
+	step := hessianStep * (1 + kernels.Norm(w[:n])) / kernels.Norm(v[:n])
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
 		m.NewWorkspace().Hessian(got, w, v, b, TrainOpts{})
 		for p, h := range m.Export(got) {
@@ -37,13 +40,13 @@ func testHessian(t *testing.T, m *Model, b *Batch, curve func(w, v []Tensor, p, 
 			for e := 0; e < len(h.Data); e += max(1, len(h.Data)/sampled(8)) {
 				at := [2]int{p, e}
 				if _, ok := want[at]; !ok {
-					want[at] = curve(m.Export(w), m.Export(v), p, e)
+					want[at] = curve(m.Export(w), m.Export(v), step, p, e)
 				}
 				d := float64(h.Data[e]) - want[at]
 				diff += d * d
 				norm += want[at] * want[at]
 			}
-			if norm == 0 || !(math.Sqrt(diff/norm) <= 3e-5) {
+			if norm == 0 || !(math.Sqrt(diff/norm) <= 2e-3) {
 				t.Errorf("%s: the product differs from the reference by %.2g of its norm %.2g", h.Name, math.Sqrt(diff/norm),
 					math.Sqrt(norm))
 			}
@@ -52,15 +55,15 @@ func testHessian(t *testing.T, m *Model, b *Batch, curve func(w, v []Tensor, p, 
 	})
 }
 
-// TestHessian compares products with the Hessian with those of float64 networks
-// written apart, whose derivatives are exact.
+// TestHessian compares products with the Hessian with differences of the gradients of float64
+// networks written apart.
 func TestHessian(t *testing.T) {
-	for _, c := range slices.Concat(imageCases, blockCases, smoothCases, graphCases, groupedCases, seriesCases) {
+	for _, c := range slices.Concat(imageCases, blockCases, smoothCases, graphCases, mixCases, groupedCases, seriesCases) {
 		t.Run(c.name, func(t *testing.T) {
 			m := c.model(t)
 			b := images(m, 4)
-			testHessian(t, m, b, func(w, v []Tensor, p, e int) float64 {
-				return newReference(c.in, c.ops, w).curve(b, v, p, e)
+			testHessian(t, m, b, func(w, v []Tensor, step float64, p, e int) float64 {
+				return newReference(c.in, c.ops, w).curve(b, v, step, p, e)
 			})
 		})
 	}
@@ -72,8 +75,8 @@ func TestLSTMHessian(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := c.model(t)
 			b := sequences(m, c.batch, c.mask)
-			testHessian(t, m, b, func(w, v []Tensor, p, e int) float64 {
-				return newLSTMReference(c.ref, w).curve(b, v, p, e)
+			testHessian(t, m, b, func(w, v []Tensor, step float64, p, e int) float64 {
+				return newLSTMReference(c.ref, w).curve(b, v, step, p, e)
 			})
 		})
 	}
@@ -211,10 +214,11 @@ func TestHessianDraws(t *testing.T) {
 	}
 }
 
-// TestHessianIsSymmetric compares u'Hv with v'Hu, and holds that the bits of a
+// TestHessianIsSymmetric compares u'Hv with v'Hu of networks without a kink, and holds that the bits of a
 // product are the same at all assembly levels and in a workspace that was used.
 func TestHessianIsSymmetric(t *testing.T) {
 	nets := smoothNets(t)
+	smooth := maps.Clone(nets)
 	nets["plain"], nets["blocks"], nets["winograd"] = dropoutNet(t), blockNet(t), winogradNet(t)
 	n := 11
 	if kernelstest.Small() {
@@ -232,7 +236,8 @@ func TestHessianIsSymmetric(t *testing.T) {
 			train(m, ws, batchOf(m, 9))
 			ws.Hessian(hv, w, v, batchOf(m, 5), TrainOpts{})
 			ws.Hessian(hv, w, v, b, o)
-			if a, z := kernels.Dot(u, hv), kernels.Dot(v, hu); math.Abs(a-z) > 1e-5*kernels.Norm(u)*kernels.Norm(hv) {
+			a, z := kernels.Dot(u, hv), kernels.Dot(v, hu)
+			if smooth[name] != nil && math.Abs(a-z) > 1e-3*kernels.Norm(u)*kernels.Norm(hv) {
 				t.Errorf("%s: u'Hv is %v, v'Hu is %v", name, a, z)
 			}
 			ws = m.NewWorkspace()
@@ -281,47 +286,29 @@ func TestHessianAllocations(t *testing.T) {
 	}
 }
 
-// rigidLayer is a layer that takes no tangents along.
-type rigidLayer struct{ ReLU }
-
-type boundRigid struct{ *boundReLU }
-
-func (rigidLayer) Kind() string { return "rigid" }
-
-func (l rigidLayer) Bind(in Flow) (Bound, error) {
-	b, err := l.ReLU.Bind(in)
-	if err != nil {
-		return nil, err
-	}
-	return boundRigid{b.(*boundReLU)}, nil
-}
-
-func (b boundRigid) Traits() Traits {
-	t := b.boundReLU.Traits()
-	t.Tangents = false
-	return t
-}
-
-// TestCheckHessian looks for the layer that a model cannot be differentiated by
-// twice.
-func TestCheckHessian(t *testing.T) {
-	for _, layers := range [][]Layer{
-		{Conv2D{Filters: 3, Kernel: 3}, rigidLayer{}, Dense{Units: 2}},
-		{Residual{
-			Body:     []Layer{Conv2D{Filters: 3, Kernel: 3}, rigidLayer{}},
-			Shortcut: []Layer{Conv2D{Filters: 3, Kernel: 3}},
-		}, Dense{Units: 2}},
-	} {
-		m, err := NewModel("stiff", Shape{H: 5, W: 5, C: 1}, 2, layers...)
-		if err != nil {
-			t.Fatal(err)
+// TestHessianIsExact holds that a product in bf16 has the bits of the one in float32 and leaves
+// weights and direction as they are, and that it is not finite where these are not.
+func TestHessianIsExact(t *testing.T) {
+	for name, m := range smoothNets(t) {
+		b, o := batchOf(m, 9), TrainOpts{Dropout: -1, Key: 3}
+		w, v, exact, got := m.NewParams(), direction(m, 1), m.NewParams(), m.NewParams()
+		m.Init(w, 1)
+		start, along := slices.Clone(w), slices.Clone(v)
+		m.NewWorkspace().Hessian(exact, w, v, b, o)
+		if BF16.Check() == nil {
+			ws := m.WithPrecision(BF16).NewWorkspace()
+			ws.Gradient(w, b, o)
+			ws.Hessian(got, w, v, b, o)
+			sameBits(t, got, exact, name+" in bf16")
 		}
-		const want = "model stiff: layers of type rigid do not support products with the Hessian"
-		if err := m.CheckHessian(); err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
+		sameBits(t, w, start, name+": weights")
+		sameBits(t, v, along, name+": direction")
+		for _, x := range []float64{math.NaN(), math.Inf(1), 1e30} {
+			v[0] = float32(x)
+			m.NewWorkspace().Hessian(got, w, v, b, o)
+			if n := kernels.Norm(got); !math.IsNaN(n) {
+				t.Errorf("%s: along %v the product has length %v", name, x, n)
+			}
 		}
-	}
-	if err := blockNet(t).CheckHessian(); err != nil {
-		t.Error(err)
 	}
 }

@@ -15,7 +15,7 @@ type HuberOptions struct {
 // grows linearly from there on.
 var huber = LossType{
 	Name: Huber, Doc: "squared error that grows linearly beyond delta, of numbers",
-	Target: Numbers, Options: HuberOptions{Delta: 1}, Check: checkHuber, Targets: huberRow, TargetsAlong: huberAlong,
+	Target: Numbers, Options: HuberOptions{Delta: 1}, Check: checkHuber, Targets: huberRow,
 }
 
 func checkHuber(l *Loss) error {
@@ -45,15 +45,4 @@ func huberRow(l *Loss, z, y, grad []float32, scale float64) (loss float64) {
 		}
 	}
 	return loss
-}
-
-func huberAlong(l *Loss, z, y, dz, to []float32, scale float64) {
-	delta := l.Options.(HuberOptions).Delta
-	for j, d := range dz {
-		bend := 1.0
-		if math.Abs(float64(z[j])-float64(y[j])) > delta {
-			bend = 0
-		}
-		to[j] = float32(float64(scale*bend) * float64(d))
-	}
 }

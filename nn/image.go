@@ -31,7 +31,7 @@ func (b *boundImage) Out() Flow { return Flow{H: 1, W: b.in.Seq, C: b.in.C} }
 
 func (b *boundImage) Params() []Param { return nil }
 
-func (b *boundImage) Traits() Traits { return Traits{Tangents: true} }
+func (b *boundImage) Traits() Traits { return Traits{} }
 
 // FLOPs returns 0: it computes nothing.
 func (b *boundImage) FLOPs() int64 { return 0 }
@@ -49,9 +49,6 @@ type imageState struct {
 
 func (s *imageState) Forward(r *Run, x Act, _, _ int) Act {
 	s.lay(s.y, x, r.N)
-	if r.V != nil {
-		s.lay(s.y.Tangent(), x.Tangent(), r.N)
-	}
 	return s.y
 }
 
@@ -69,9 +66,6 @@ func (s *imageState) Backward(r *Run, dy Act, _, _ int) Act {
 		return s.dx
 	}
 	s.lift(s.dx, dy, r.N)
-	if r.V != nil {
-		s.lift(s.dx.Tangent(), dy.Tangent(), r.N)
-	}
 	return s.dx
 }
 

@@ -59,8 +59,6 @@ type Traits struct {
 	// Chunk, when above 0, bounds the samples of a chunk for a layer that keeps
 	// much of each sample.
 	Chunk int
-	// Tangents says that the layer takes tangents along when there is a Run.V.
-	Tangents bool
 	// Whole says that the layer trains on all samples of a batch at once: a batch is
 	// then one chunk. It is not PerSample unless it gathers, see gatherer. Least is how
 	// many samples there must be, 0 for 1.
@@ -123,9 +121,6 @@ type Env struct {
 	Buffers int  // of its first buffer, after all parameters
 	Index   int  // of the layer in its model, for drawing keys
 	NeedDX  bool // whether Backward must return the input's gradient
-	// Tangents says that every Act has tangents but that of the network's input,
-	// and that all passes have a Run.V.
-	Tangents bool
 
 	before State // of the layer before in the chain, or nil
 	first  State // of the chain's first layer, or nil
@@ -168,7 +163,7 @@ func (e *Env) Scratch(n int) *scratch {
 
 // Output allocates the layer's output.
 func (e *Env) Output() Act {
-	return newAct(e.Arena, e.out, e.Samples, e.outBorder, e.shareOut, e.Tangents)
+	return newAct(e.Arena, e.out, e.Samples, e.outBorder, e.shareOut)
 }
 
 // folds are the Fold of a layer's output.
@@ -191,7 +186,7 @@ func (e *Env) Gradient() Act {
 	if !e.NeedDX {
 		return Act{}
 	}
-	return newAct(e.Arena, e.in, e.Samples, e.gradBorder, e.shareGrad, e.Tangents)
+	return newAct(e.Arena, e.in, e.Samples, e.gradBorder, e.shareGrad)
 }
 
 // Samples a multiple of 4 KiB apart fall into the same sets of a cache and push one
@@ -203,17 +198,14 @@ const (
 )
 
 // newAct makes room for the rows of samples samples, or for share samples, a power
-// of 2, when that is above 0; and for their tangents.
-func newAct(a *tensor.Arena, f Flow, samples int, b Border, share int, tangents bool) Act {
+// of 2, when that is above 0.
+func newAct(a *tensor.Arena, f Flow, samples int, b Border, share int) Act {
 	act, size := shapeAct(f, samples, b, share)
-	if tangents {
-		act.Along = kernels.Pad(size)
-	}
-	act.Data = a.Alloc(act.Along + size)
+	act.Data = a.Alloc(size)
 	return act
 }
 
-// shapeAct returns it without memory, and how many floats it needs without tangents.
+// shapeAct returns it without memory, and how many floats it needs.
 func shapeAct(f Flow, samples int, b Border, share int) (Act, int) {
 	ld := f.Ld()
 	act := Act{Pixel: ld, Row: (b.Left + f.W + b.Right) * ld, Origin: b.Left * ld, Border: b}
@@ -241,10 +233,6 @@ type Run struct {
 	// Dropout, when >= 0, replaces the rate of every dropout layer.
 	Dropout float32
 	Key     uint64 // of the step's dropout draws
-	// V, when not nil, is a direction of the parameters, in a pass that takes the
-	// tangents of all activations and gradients along: their derivatives as W moves
-	// along V. G then gets the tangent of the parameters' gradient in its place.
-	V []float32
 
 	// mixing leaves the gradients of all parameters out that are no weights of mixed
 	// operations; lowest is the first layer of the model that has a backward pass.

@@ -104,7 +104,7 @@ type boundRowNorm struct {
 func (b *boundRowNorm) Out() Flow { return b.in }
 
 func (b *boundRowNorm) Traits() Traits {
-	return Traits{PerSample: b.in.Image(), ReadsInput: true, Tangents: true}
+	return Traits{PerSample: b.in.Image(), ReadsInput: true}
 }
 
 // FLOPs returns 0: the few operations for each value are not counted.
@@ -132,7 +132,6 @@ type rowNormState struct {
 	none, lost   []float32 // the bias of an RMSNorm, and its gradient
 	norm         kernels.RowNorm
 	grad         kernels.RowNormGrad
-	tangents     *rowNormTangents // nil without
 }
 
 func (b *boundRowNorm) NewState(e *Env) State {
@@ -147,9 +146,6 @@ func (b *boundRowNorm) NewState(e *Env) State {
 		s.none, s.lost = e.Arena.Alloc(ld)[:b.in.C], e.Arena.Alloc(ld)[:b.in.C]
 	}
 	s.dx = e.Gradient()
-	if e.Tangents {
-		s.tangents = newRowNormTangents(rows, b.in.C)
-	}
 	return s
 }
 
@@ -165,9 +161,6 @@ func (s *rowNormState) Forward(r *Run, x Act, lo, hi int) Act {
 		n.X, n.LdX = x.At(i, row, 0), s.b.apart(x)
 		n.Y, n.LdY = s.y.At(i, row, 0), s.b.apart(s.y)
 		kernels.RowNormForward(n)
-		if r.V != nil {
-			s.forwardTangents(r, i, row, at, count)
-		}
 	})
 	return s.y
 }
@@ -206,10 +199,6 @@ func (s *rowNormState) Backward(r *Run, dy Act, lo, hi int) Act {
 		clear(g.BiasGrad)
 	}
 	s.b.rows(lo, hi, func(i, row, at, count int) {
-		if r.V != nil {
-			s.backwardTangents(r, dy, i, row, at, count)
-			return
-		}
 		g.Rows, g.Mean, g.Scale = count, s.mean[at:], s.scale[at:]
 		g.X, g.LdX = s.x.At(i, row, 0), s.b.apart(s.x)
 		g.DY, g.LdDY = dy.At(i, row, 0), s.b.apart(dy)

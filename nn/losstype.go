@@ -49,20 +49,11 @@ type LossType struct {
 	// weight, and that weight: 1, or Loss.Weight of the label. grad, unless it is nil, gets
 	// the derivative of that product by each output, times scale.
 	Label func(l *Loss, z []float32, label int, grad []float32, scale float64) (loss, weight float64)
-	// LabelAlong makes to the derivative of grad, which Label made, as z moves along dz;
-	// nil has no products with the Hessian.
-	LabelAlong func(l *Loss, z []float32, label int, grad, dz, to []float32, scale float64)
 
 	// Targets returns the sum of the losses of a row of outputs z, each against its target
 	// in y. grad, unless it is nil, gets the derivative by each output, times scale.
 	Targets func(l *Loss, z, y, grad []float32, scale float64) (loss float64)
-	// TargetsAlong makes to the derivative of grad as z moves along dz; nil has no products
-	// with the Hessian.
-	TargetsAlong func(l *Loss, z, y, dz, to []float32, scale float64)
 }
-
-// along reports whether the loss has products with the Hessian.
-func (t *LossType) along() bool { return t.LabelAlong != nil || t.TargetsAlong != nil }
 
 // lossTypes holds the losses, in the order in which they were registered. Programs may
 // register theirs at any time.
@@ -82,8 +73,6 @@ func RegisterLoss(t LossType) error {
 		return fmt.Errorf("nn: loss %q: unknown target %d", t.Name, t.Target)
 	case (t.Target == OneLabel) != (t.Label != nil) || (t.Target == OneLabel) == (t.Targets != nil):
 		return fmt.Errorf("nn: loss %q: a loss of one label has Label, any other one Targets, and none has both", t.Name)
-	case t.Label == nil && t.LabelAlong != nil || t.Targets == nil && t.TargetsAlong != nil:
-		return fmt.Errorf("nn: loss %q: LabelAlong goes with Label, and TargetsAlong with Targets", t.Name)
 	case t.Smooths && t.Target != OneLabel || t.Weighs && t.Target == Numbers:
 		return fmt.Errorf("nn: loss %q: only labels are smoothed, and only classes have weights", t.Name)
 	}

@@ -56,10 +56,6 @@ func TestRegisterLoss(t *testing.T) {
 		{func(l *LossType) { l.Name, l.Doc = "other", "two\nlines" }, `nn: loss "other": Doc must be a line`},
 		{func(l *LossType) { l.Name, l.Label = "other", nil }, `nn: loss "other": a loss of one label has Label`},
 		{func(l *LossType) { l.Name, l.Target = "other", Numbers }, `nn: loss "other": a loss of one label has Label`},
-		{
-			func(l *LossType) { l.Name, l.TargetsAlong = "other", squaredAlong },
-			`nn: loss "other": LabelAlong goes with Label`,
-		},
 		{func(l *LossType) { l.Name, l.Options = "other", 1 }, `nn: loss "other": options are a int`},
 	} {
 		l := margin
@@ -86,10 +82,6 @@ func TestRegisterLoss(t *testing.T) {
 	m, err := m.WithLoss(Loss{Kind: "margin"})
 	if err != nil {
 		t.Fatal(err)
-	}
-	const want = `the loss "margin" does not support products with the Hessian`
-	if err := m.CheckHessian(); err == nil || !strings.HasSuffix(err.Error(), want) {
-		t.Errorf("got %v, want %s", err, want)
 	}
 	ws, b, w := m.NewWorkspace(), images(m, 9), m.NewParams()
 	m.Init(w, 1)

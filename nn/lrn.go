@@ -63,7 +63,7 @@ func (b *boundLRN) Out() Flow { return b.in }
 func (b *boundLRN) Params() []Param { return nil }
 
 func (b *boundLRN) Traits() Traits {
-	return Traits{PerSample: true, ReadsInput: true, Extra: 2 * b.size(), Tangents: true}
+	return Traits{PerSample: true, ReadsInput: true, Extra: 2 * b.size()}
 }
 
 // size returns the values of one image.
@@ -84,9 +84,6 @@ func (b *boundLRN) NewState(e *Env) State {
 		Space: e.Arena.Alloc(kernels.LRNSpace(b.in.W, b.in.Ld(), b.l.Radius)),
 	}
 	s.dx = e.Gradient()
-	if e.Tangents {
-		s.tangents = newLRNTangents(b)
-	}
 	return s
 }
 
@@ -97,7 +94,6 @@ type lrnState struct {
 	base, power []float32 // of all images; see kernels.LRN
 	train       bool      // whether these are for a backward pass
 	row         kernels.LRN
-	tangents    lrnTangents
 }
 
 func (s *lrnState) Forward(r *Run, x Act, lo, hi int) Act {
@@ -105,9 +101,6 @@ func (s *lrnState) Forward(r *Run, x Act, lo, hi int) Act {
 	for i := lo; i < hi; i++ {
 		for y := range s.b.in.H {
 			kernels.LRNForward(s.at(i, y), s.y.At(i, y, 0))
-			if r.V != nil {
-				s.forwardTangents(i, y)
-			}
 		}
 	}
 	return s.y
@@ -120,9 +113,6 @@ func (s *lrnState) Backward(r *Run, dy Act, lo, hi int) Act {
 	for i := lo; i < hi; i++ {
 		for y := range s.b.in.H {
 			kernels.LRNBackward(s.at(i, y), s.dx.At(i, y, 0), dy.At(i, y, 0))
-			if r.V != nil {
-				s.backwardTangents(dy, i, y)
-			}
 		}
 	}
 	return s.dx

@@ -134,7 +134,7 @@ func (b *boundLSTM) Out() Flow {
 const lstmChunk = 16
 
 func (b *boundLSTM) Traits() Traits {
-	return Traits{ReadsInput: true, Chunk: lstmChunk, Tangents: true}
+	return Traits{ReadsInput: true, Chunk: lstmChunk}
 }
 
 func (b *boundLSTM) FLOPs() int64 {

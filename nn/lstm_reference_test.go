@@ -150,7 +150,7 @@ func (r *lstmReference) slope(b *Batch, p, e int) float64 {
 	return r.params.slope(func() complex128 { return r.complexLoss(b) }, p, e)
 }
 
-// curve is an element of the product of the loss' Hessian with v.
-func (r *lstmReference) curve(b *Batch, v []Tensor, p, e int) float64 {
-	return r.params.curve(func() complex128 { return r.complexLoss(b) }, v, p, e)
+// curve is an element of the product of the loss' Hessian with v, by a step.
+func (r *lstmReference) curve(b *Batch, v []Tensor, step float64, p, e int) float64 {
+	return r.params.curve(func() complex128 { return r.complexLoss(b) }, v, step, p, e)
 }

@@ -12,24 +12,21 @@ type lstmState struct {
 	layers  []lstmLayer
 	x       Act       // input of the first layer
 	dc      []float32 // gradient of c at the step at work, n x hp
-	along   []float32 // its tangent
 	out, dx Act
 }
 
 // lstmLayer is one layer of the stack.
 type lstmLayer struct {
-	width, ld   int       // of the input
-	wx, wh      int       // offsets in the parameters
-	bx, bh      int       // bh is -1 if there is one bias
-	bias        []float32 // sum of all biases
-	gates       []float32 // activated, then their gradient, seq x n x 4hp
-	c, tanhc, h []float32 // seq x n x hp
-	dh          []float32 // gradient of h
-	dropped     []float32 // h after dropout, the next layer's input; nil for the last
-	wxT, whT    []float32 // transposed for the backward pass, in fp32
-
-	tangents *lstmTangents  // nil without
-	bf16     *recurrentBF16 // nil in fp32
+	width, ld   int            // of the input
+	wx, wh      int            // offsets in the parameters
+	bx, bh      int            // bh is -1 if there is one bias
+	bias        []float32      // sum of all biases
+	gates       []float32      // activated, then their gradient, seq x n x 4hp
+	c, tanhc, h []float32      // seq x n x hp
+	dh          []float32      // gradient of h
+	dropped     []float32      // h after dropout, the next layer's input; nil for the last
+	wxT, whT    []float32      // transposed for the backward pass, in fp32
+	bf16        *recurrentBF16 // nil in fp32
 }
 
 func (b *boundLSTM) NewState(e *Env) State {
@@ -72,13 +69,7 @@ func (b *boundLSTM) NewState(e *Env) State {
 		if b.l.Droppable && i+1 < b.l.Layers {
 			l.dropped = e.Arena.Alloc(rows * hp)
 		}
-		if e.Tangents {
-			l.tangents = newLSTMTangents(l, e, rows, hp)
-		}
 		s.layers = append(s.layers, l)
-	}
-	if e.Tangents {
-		s.along = e.Arena.Alloc(e.Samples * hp)
 	}
 	return s
 }
@@ -101,9 +92,6 @@ func (s *lstmState) Forward(r *Run, x Act, _, _ int) Act {
 		copy(s.out.Data, h[:steps*n])
 	} else {
 		copy(s.out.Data, h[(steps-1)*n:steps*n])
-	}
-	if r.V != nil {
-		s.forwardTangents(r)
 	}
 	return s.out
 }
@@ -162,9 +150,6 @@ func (l *lstmLayer) forward(r *Run, x []float32, ldx, steps, hp int, d LSTM) {
 }
 
 func (s *lstmState) Backward(r *Run, dy Act, _, _ int) Act {
-	if r.V != nil {
-		return s.backwardTangents(r, dy)
-	}
 	steps, hp, n := s.b.in.Seq, s.b.hp, r.N
 	top := len(s.layers) - 1
 	dh := s.layers[top].dh[:steps*n*hp]

@@ -21,7 +21,6 @@ type Model struct {
 	layers    []Layer
 	nodes     chain
 	groups    groups
-	tangents  bool      // the layers take tangents along
 	precision Precision // of the layers' products
 	start     []float32 // weights that Init fills in, nil to draw them
 	loss      Loss

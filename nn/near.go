@@ -76,7 +76,7 @@ func (s *scratch) allocate(arena *tensor.Arena) {
 // nearGradient makes a what Gradient returns, in memory that other layers use too where it
 // need not last. Backward must write all floats of each pixel.
 func (e *Env) nearGradient(a *Act) {
-	if !e.NeedDX || e.shareGrad == 0 && !e.gives || e.Tangents || e.turn == nil {
+	if !e.NeedDX || e.shareGrad == 0 && !e.gives || e.turn == nil {
 		*a = e.Gradient()
 		return
 	}
@@ -89,7 +89,7 @@ func (e *Env) nearOutput(a *Act) held {
 		e.output.serve(a, e.out, e.Samples, e.outBorder, e.outputs)
 		return held{y: a, pool: e.output}
 	}
-	if e.shareOut == 0 || e.Tangents || e.turn == nil || e.last {
+	if e.shareOut == 0 || e.turn == nil || e.last {
 		*a = e.Output()
 		return held{y: a}
 	}

@@ -158,7 +158,7 @@ func (b *boundPool) Out() Flow { return b.out }
 func (b *boundPool) Params() []Param { return nil }
 
 func (b *boundPool) Traits() Traits {
-	return Traits{PerSample: true, ReadsOutput: b.mask, Tangents: true}
+	return Traits{PerSample: true, ReadsOutput: b.mask}
 }
 
 // FLOPs returns 0: comparisons are not counted.
@@ -236,9 +236,6 @@ func (s *poolState) Forward(r *Run, x Act, lo, hi int) Act {
 	}
 	for i := lo; i < hi; i++ {
 		s.parts(i, x, s.y, kernels.MaxPool)
-		if r.V != nil {
-			s.parts(i, x.Tangent(), s.y.Tangent(), takeMaxima)
-		}
 	}
 	return s.y
 }
@@ -271,9 +268,6 @@ func (s *poolState) Backward(r *Run, dy Act, lo, hi int) Act {
 			continue
 		}
 		s.spread(i, s.dx, dy)
-		if r.V != nil {
-			s.spread(i, s.dx.Tangent(), dy.Tangent())
-		}
 	}
 	if s.through {
 		return dy

@@ -72,7 +72,6 @@ func (m *Model) Precision() Precision { return m.precision }
 
 // binding says for what layers are bound.
 type binding struct {
-	tangents  bool // they are to take tangents along
 	precision Precision
 	steps     bool // they are within a residual block of a sequence
 	// count counts the layers of each kind, also those of graphs, for their names.

@@ -22,19 +22,11 @@ func newProduct(e *Env, whole Flow) *product {
 // forward computes y = a*b of the samples [lo, hi), of the flows fa and fb.
 func (p *product) forward(y, a, b Act, fa, fb Flow, lo, hi int) {
 	p.add(y, a, b, p.whole, fa, fb, lo, hi, false)
-	if a.Along > 0 {
-		p.add(y.Tangent(), a.Tangent(), b, p.whole, fa, fb, lo, hi, false)
-		p.add(y.Tangent(), a, b.Tangent(), p.whole, fa, fb, lo, hi, true)
-	}
 }
 
 // backward adds dy*other to the gradient dx of one of the inputs, or begins it.
 func (p *product) backward(dx, dy, other Act, fx, fo Flow, lo, hi int, begun bool) {
 	p.add(dx, dy, other, fx, p.whole, fo, lo, hi, begun)
-	if dx.Along > 0 {
-		p.add(dx.Tangent(), dy.Tangent(), other, fx, p.whole, fo, lo, hi, begun)
-		p.add(dx.Tangent(), dy, other.Tangent(), fx, p.whole, fo, lo, hi, true)
-	}
 }
 
 // add computes dst = a*b pixel by pixel, or adds it. Of what has one pixel all others read

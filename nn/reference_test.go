@@ -84,27 +84,21 @@ func (c complexParams) slope(loss func() complex128, p, e int) float64 {
 	return d
 }
 
-// curve returns the derivative by element e of parameter p of the derivative of
-// loss along v, which is an element of the Hessian times v.
-func (c complexParams) curve(loss func() complex128, v []Tensor, p, e int) float64 {
-	const h, d = 1e-30, 1e-6
-	for i, t := range v {
-		for j, x := range t.Data {
-			c[i][j] += complex(0, h*float64(x))
+// curve returns the difference of the slopes that loss has step times v before and behind, over
+// the two steps: with a small one an element of the Hessian times v.
+func (c complexParams) curve(loss func() complex128, v []Tensor, step float64, p, e int) float64 {
+	at := func(step float64) float64 {
+		old := slices.Clone(c)
+		for i, t := range v {
+			c[i] = slices.Clone(c[i])
+			for j, x := range t.Data {
+				c[i][j] += complex(step*float64(x), 0)
+			}
 		}
+		defer copy(c, old)
+		return c.slope(loss, p, e)
 	}
-	old := c[p][e]
-	c[p][e] = old + d
-	up := imag(loss()) / h
-	c[p][e] = old - d
-	down := imag(loss()) / h
-	c[p][e] = old
-	for i := range v {
-		for j, x := range c[i] {
-			c[i][j] = complex(real(x), 0)
-		}
-	}
-	return (up - down) / (2 * d)
+	return (at(step) - at(-step)) / (2 * step)
 }
 
 // largest returns the value of the largest real part, the first of equals.
@@ -610,7 +604,7 @@ func (r *reference) slope(b *Batch, p, e int) float64 {
 	return r.params.slope(func() complex128 { return r.complexLoss(b) }, p, e)
 }
 
-// curve is an element of the product of the loss' Hessian with v.
-func (r *reference) curve(b *Batch, v []Tensor, p, e int) float64 {
-	return r.params.curve(func() complex128 { return r.complexLoss(b) }, v, p, e)
+// curve is an element of the product of the loss' Hessian with v, by a step.
+func (r *reference) curve(b *Batch, v []Tensor, step float64, p, e int) float64 {
+	return r.params.curve(func() complex128 { return r.complexLoss(b) }, v, step, p, e)
 }

@@ -33,7 +33,7 @@ func (b *boundReLU) Out() Flow { return b.in }
 func (b *boundReLU) Params() []Param { return nil }
 
 func (b *boundReLU) Traits() Traits {
-	return Traits{PerSample: b.in.Image(), ReadsOutput: true, Tangents: true}
+	return Traits{PerSample: b.in.Image(), ReadsOutput: true}
 }
 
 // FLOPs returns 0: comparisons are not counted.
@@ -80,9 +80,6 @@ func (s *reluState) Forward(r *Run, x Act, lo, hi int) Act {
 			n := f.W * f.Ld()
 			y, v := s.y.At(i, row, 0)[:n], x.At(i, row, 0)[:n]
 			kernels.ReLUBackward(y, v, v)
-			if r.V != nil {
-				kernels.ReLUBackward(s.y.Tangent().At(i, row, 0)[:n], x.Tangent().At(i, row, 0)[:n], y)
-			}
 		}
 	}
 	return s.y

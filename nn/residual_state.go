@@ -23,14 +23,14 @@ func (b *boundResidual) NewState(e *Env) State {
 	s := &residualState{b: b, at: e.Offset}
 	branch := func(number, offset, buffers int, c branch) []State {
 		return c.states(place{
-			arena: e.Arena, samples: e.Samples, branch: number, offset: offset, buffers: buffers, groups: c.groups, needDX: e.NeedDX, tangents: e.Tangents, scratch: e.scratch,
+			arena: e.Arena, samples: e.Samples, branch: number, offset: offset, buffers: buffers, groups: c.groups, needDX: e.NeedDX, scratch: e.scratch,
 			// No layer of a model has such a number, and none of another block.
 			index: func(i int) int { return (e.Index+1)<<10 + number<<9 + i },
 		})
 	}
 	s.body = branch(0, e.Offset, e.Buffers, b.body)
 	s.shortcut = branch(1, e.Offset+b.body.size(), e.Buffers+b.body.buffers(), b.shortcut)
-	s.over = !e.Tangents && b.in.Seq > 0 && !b.relu && len(s.shortcut) == 0 && givesAway(s.body[len(s.body)-1])
+	s.over = b.in.Seq > 0 && !b.relu && len(s.shortcut) == 0 && givesAway(s.body[len(s.body)-1])
 	if !s.over {
 		s.y = e.Output()
 	}
@@ -39,7 +39,7 @@ func (b *boundResidual) NewState(e *Env) State {
 		e.nearGradient(&s.dx)
 	}
 	if len(b.shortcut.chain) > 0 {
-		s.split = newAct(e.Arena, b.out, e.Samples, b.shortcut.last().Traits().GradBorder, b.group, e.Tangents)
+		s.split = newAct(e.Arena, b.out, e.Samples, b.shortcut.last().Traits().GradBorder, b.group)
 	}
 	return s
 }
@@ -54,15 +54,12 @@ func (s *residualState) Forward(r *Run, x Act, lo, hi int) Act {
 		if s.over {
 			s.y = a
 		}
-		if f := s.b.out; r.V == nil && !s.b.relu && f.packed(s.y) && f.packed(a) && f.packed(b) {
+		if f := s.b.out; !s.b.relu && f.packed(s.y) && f.packed(a) && f.packed(b) {
 			kernels.Add(f.values(s.y, lo, end), f.values(a, lo, end), f.values(b, lo, end))
 			continue
 		}
 		for i := s.b.out.Rows(lo); i < s.b.out.Rows(end); i++ {
 			s.add(i, a, b)
-			if r.V != nil {
-				s.addTangents(i, a.Tangent(), b.Tangent())
-			}
 		}
 	}
 	return s.y
@@ -76,18 +73,6 @@ func (s *residualState) add(i int, a, b Act) {
 		kernels.Add(out, a.At(i, y, 0)[:n], b.At(i, y, 0)[:n])
 		if s.b.relu {
 			kernels.ReLUBackward(out, out, out)
-		}
-	}
-}
-
-// addTangents is add for the tangents.
-func (s *residualState) addTangents(i int, a, b Act) {
-	n := s.b.out.W * s.b.out.Ld()
-	for y := range s.b.out.H {
-		out := s.y.Tangent().At(i, y, 0)[:n]
-		kernels.Add(out, a.At(i, y, 0)[:n], b.At(i, y, 0)[:n])
-		if s.b.relu {
-			kernels.ReLUBackward(out, out, s.y.At(i, y, 0)[:n])
 		}
 	}
 }
@@ -159,12 +144,9 @@ func (c chain) update(r *Run, at int) {
 	}
 }
 
-// addImages adds the images, or the rows of the samples, from lo up to hi, of the size of f, and their tangents
-// to those of dst.
+// addImages adds the images, or the rows of the samples, from lo up to hi, of the size of f, to those
+// of dst.
 func addImages(dst, src Act, lo, hi int, f Flow) {
-	if src.Along > 0 {
-		addImages(dst.Tangent(), src.Tangent(), lo, hi, f)
-	}
 	if f.packed(dst) && f.packed(src) {
 		to := f.values(dst, lo, hi)
 		kernels.Add(to, to, f.values(src, lo, hi))
@@ -184,12 +166,9 @@ func addImage(dst Act, i int, src Act, j int, f Flow) {
 	}
 }
 
-// copyImages copies the images from lo up to hi, of the size of f, and their
-// tangents from src to dst.
+// copyImages copies the images from lo up to hi, of the size of f, from src
+// to dst.
 func copyImages(dst, src Act, lo, hi int, f Flow) {
-	if src.Along > 0 {
-		copyImages(dst.Tangent(), src.Tangent(), lo, hi, f)
-	}
 	if f.packed(dst) && f.packed(src) {
 		copy(f.values(dst, lo, hi), f.values(src, lo, hi))
 		return

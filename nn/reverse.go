@@ -35,7 +35,7 @@ func (b *boundReverse) Out() Flow {
 
 func (b *boundReverse) Params() []Param { return nil }
 
-func (b *boundReverse) Traits() Traits { return Traits{Tangents: true} }
+func (b *boundReverse) Traits() Traits { return Traits{} }
 
 // FLOPs returns 0: it computes nothing.
 func (b *boundReverse) FLOPs() int64 { return 0 }
@@ -63,11 +63,8 @@ func (s *reverseState) Backward(r *Run, dy Act, _, _ int) Act {
 	return s.dx
 }
 
-// turn copies the steps of n sequences, and their tangents.
+// turn copies the steps of n sequences.
 func (s *reverseState) turn(to, from Act, n int) {
-	if to.Along > 0 {
-		s.turn(to.Tangent(), from.Tangent(), n)
-	}
 	for t := range s.in.Seq {
 		for i := range n {
 			copy(to.At(t*n+i, 0, 0)[:s.in.Ld()], from.At((s.in.Seq-1-t)*n+i, 0, 0))

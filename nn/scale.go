@@ -48,7 +48,7 @@ func (b *boundScale) Params() []Param { return nil }
 
 // Traits are the traits of a dropout, which passes its input on in the same way.
 func (b *boundScale) Traits() Traits {
-	return Traits{PerSample: b.in.Image(), ReadsInput: true, passesOn: true, Tangents: true}
+	return Traits{PerSample: b.in.Image(), ReadsInput: true, passesOn: true}
 }
 
 // FLOPs returns 0: the few operations for each value are not counted.
@@ -69,17 +69,11 @@ func (s *scaleState) Forward(r *Run, x Act, lo, hi int) Act {
 		return x
 	}
 	s.scale(r, s.y, x, lo, hi)
-	if r.V != nil {
-		s.scale(r, s.y.Tangent(), x.Tangent(), lo, hi)
-	}
 	return s.y
 }
 
 func (s *scaleState) Backward(r *Run, dy Act, lo, hi int) Act {
 	s.scale(r, dy, dy, lo, hi)
-	if r.V != nil {
-		s.scale(r, dy.Tangent(), dy.Tangent(), lo, hi)
-	}
 	return dy
 }
 

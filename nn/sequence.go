@@ -83,7 +83,7 @@ func (b *boundSequence) at(x Act, p, i, n int) []float32 {
 	return x.At(i, p/b.in.W, p%b.in.W)
 }
 
-func (b *boundSequence) Traits() Traits { return Traits{Tangents: true} }
+func (b *boundSequence) Traits() Traits { return Traits{} }
 
 // FLOPs returns 0: it computes nothing.
 func (b *boundSequence) FLOPs() int64 { return 0 }
@@ -122,9 +122,6 @@ type sequenceState struct {
 
 func (s *sequenceState) Forward(r *Run, x Act, _, _ int) Act {
 	s.spread(s.y, x, r.W, r.N)
-	if r.V != nil {
-		s.spread(s.y.Tangent(), x.Tangent(), r.V, r.N)
-	}
 	return s.y
 }
 
@@ -148,15 +145,12 @@ func (s *sequenceState) Backward(r *Run, dy Act, _, _ int) Act {
 		if r.Starts(0) {
 			clear(g)
 		}
-		kernels.ColSum(g, dy.toParams(r).At(0, 0, 0), r.N, ld, dy.Sample)
+		kernels.ColSum(g, dy.At(0, 0, 0), r.N, ld, dy.Sample)
 	}
 	if s.dx.Data == nil {
 		return s.dx
 	}
 	s.collect(s.dx, dy, r.N)
-	if r.V != nil {
-		s.collect(s.dx.Tangent(), dy.Tangent(), r.N)
-	}
 	return s.dx
 }
 
@@ -168,15 +162,6 @@ func (s *sequenceState) collect(dx, dy Act, n int) {
 			copy(s.b.at(dx, p, i, n)[:ld], dy.At((s.b.first+p)*n+i, 0, 0))
 		}
 	}
-}
-
-// toParams returns of a gradient what is summed up for parameters that are added: the
-// gradient, or its tangents in a pass that takes these along.
-func (a Act) toParams(r *Run) Act {
-	if r.V != nil {
-		return a.Tangent()
-	}
-	return a
 }
 
 // Positions adds a learned vector to every step of a sequence: the parameter weight
@@ -224,7 +209,7 @@ type boundPositions struct{ in Flow }
 
 func (b *boundPositions) Out() Flow { return b.in }
 
-func (b *boundPositions) Traits() Traits { return Traits{Tangents: true} }
+func (b *boundPositions) Traits() Traits { return Traits{} }
 
 // FLOPs returns 0: the one operation for each value is not counted.
 func (b *boundPositions) FLOPs() int64 { return 0 }
@@ -259,9 +244,6 @@ type positionsState struct {
 
 func (s *positionsState) Forward(r *Run, x Act, _, _ int) Act {
 	s.add(s.y, x, r.W, r.N)
-	if r.V != nil {
-		s.add(s.y.Tangent(), x.Tangent(), r.V, r.N)
-	}
 	return s.y
 }
 
@@ -282,7 +264,7 @@ func (s *positionsState) Backward(r *Run, dy Act, _, _ int) Act {
 		clear(g)
 	}
 	for t := range s.in.Seq {
-		kernels.ColSum(g[t*ld:], dy.toParams(r).At(t*r.N, 0, 0), r.N, ld, dy.Sample)
+		kernels.ColSum(g[t*ld:], dy.At(t*r.N, 0, 0), r.N, ld, dy.Sample)
 	}
 	return dy
 }
@@ -373,7 +355,7 @@ func (b *boundSteps) Out() Flow { return Flow{H: 1, W: 1, C: b.in.C} }
 
 func (b *boundSteps) Params() []Param { return nil }
 
-func (b *boundSteps) Traits() Traits { return Traits{Tangents: true} }
+func (b *boundSteps) Traits() Traits { return Traits{} }
 
 // FLOPs returns 0: the one operation for each value is not counted.
 func (b *boundSteps) FLOPs() int64 { return 0 }
@@ -411,9 +393,6 @@ func (s *stepsState) take(r *Run, i int) (share float32) {
 
 func (s *stepsState) Forward(r *Run, x Act, _, _ int) Act {
 	s.pick(r, s.y, x)
-	if r.V != nil {
-		s.pick(r, s.y.Tangent(), x.Tangent())
-	}
 	return s.y
 }
 
@@ -441,9 +420,6 @@ func (s *stepsState) Backward(r *Run, dy Act, _, _ int) Act {
 		return s.dx
 	}
 	s.spread(r, s.dx, dy)
-	if r.V != nil {
-		s.spread(r, s.dx.Tangent(), dy.Tangent())
-	}
 	return s.dx
 }
 

@@ -9,7 +9,7 @@ import (
 // sigmoid compares each output by itself with whether it is one of an example's labels.
 var sigmoid = LossType{
 	Name: Sigmoid, Doc: "cross-entropy of the sigmoid of each output, of several labels each",
-	Target: ManyLabels, Weighs: true, Targets: sigmoidRow, TargetsAlong: sigmoidAlong,
+	Target: ManyLabels, Weighs: true, Targets: sigmoidRow,
 }
 
 // sigmoidRow never computes the larger of e^z and e^-z.
@@ -29,12 +29,4 @@ func sigmoidRow(l *Loss, z, y, grad []float32, scale float64) (loss float64) {
 		grad[j] = float32(scale * (float64(p*(float64(w*y)+(1-y))) - float64(w*y)))
 	}
 	return loss
-}
-
-func sigmoidAlong(l *Loss, z, y, dz, to []float32, scale float64) {
-	for j, d := range dz {
-		e := det.Exp(-math.Abs(float64(z[j])))
-		bend := e / float64((1+e)*(1+e)) * (float64(l.Weight(j)*float64(y[j])) + (1 - float64(y[j])))
-		to[j] = float32(float64(scale*bend) * float64(d))
-	}
 }

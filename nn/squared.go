@@ -3,7 +3,7 @@ package nn
 // squared is the squared distance of each output from its target.
 var squared = LossType{
 	Name: Squared, Doc: "squared error, of numbers",
-	Target: Numbers, Targets: squaredRow, TargetsAlong: squaredAlong,
+	Target: Numbers, Targets: squaredRow,
 }
 
 func squaredRow(_ *Loss, z, y, grad []float32, scale float64) (loss float64) {
@@ -15,10 +15,4 @@ func squaredRow(_ *Loss, z, y, grad []float32, scale float64) (loss float64) {
 		}
 	}
 	return loss
-}
-
-func squaredAlong(_ *Loss, _, _, dz, to []float32, scale float64) {
-	for j, d := range dz {
-		to[j] = float32(float64(scale*2) * float64(d))
-	}
 }

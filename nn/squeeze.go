@@ -18,8 +18,7 @@ type SqueezeExcitation struct {
 	Units int
 	Init  Init
 
-	bf16    bool // rounds the factors of products
-	remakes bool // see Traits; not with tangents, where what is behind may read the output again
+	bf16 bool // rounds the factors of products
 }
 
 // Kind returns "squeeze".
@@ -28,7 +27,6 @@ func (SqueezeExcitation) Kind() string { return "squeeze" }
 // Abilities returns what the layer can do.
 func (l SqueezeExcitation) Abilities() Abilities {
 	return Abilities{
-		within:  func(to binding) Layer { l.remakes = !to.tangents; return l },
 		Init:    func(i Init) Layer { l.Init = i; return l },
 		Rounded: func() Layer { l.bf16 = true; return l },
 		Narrow: func(n Narrowing) (Narrowed, error) {
@@ -83,7 +81,7 @@ type boundSqueeze struct {
 func (b *boundSqueeze) Out() Flow { return b.in }
 
 func (b *boundSqueeze) Traits() Traits {
-	return Traits{PerSample: true, ReadsInput: true, remakes: b.l.remakes, Group: b.wish(), Extra: 5*b.in.Ld() + 2*kernels.Pad(b.l.Units), Tangents: true}
+	return Traits{PerSample: true, ReadsInput: true, remakes: true, Group: b.wish(), Extra: 5*b.in.Ld() + 2*kernels.Pad(b.l.Units)}
 }
 
 // wish returns how many samples should go through the dense layers together: several where
@@ -130,8 +128,7 @@ type squeezeState struct {
 	lanes                  []float32
 	norm                   kernels.ImageNorm
 	zero                   []float32
-	scratch                *scratch         // of products of bf16
-	tangents               *squeezeTangents // nil without
+	scratch                *scratch // of products of bf16
 }
 
 func (b *boundSqueeze) NewState(e *Env) State {
@@ -150,9 +147,6 @@ func (b *boundSqueeze) NewState(e *Env) State {
 	s.lanes = e.Arena.Alloc(max(b.down.LaneSize(e.Samples), b.up.LaneSize(e.Samples)))
 	s.norm = kernels.ImageNorm{H: b.in.H, W: b.in.W, C: ld, Sum: make([]float64, ld), Inner: make([]float64, ld)}
 	e.nearGradient(&s.dx)
-	if e.Tangents {
-		s.tangents = newSqueezeTangents(b, e)
-	}
 	if b.l.bf16 {
 		s.scratch = e.Scratch(max(alone(b.down).Space(e.Samples), alone(b.up).Space(e.Samples)))
 	}
@@ -218,9 +212,6 @@ func (s *squeezeState) Forward(r *Run, x Act, lo, hi int) Act {
 	kernels.Curves(kernels.CurveHardSigmoid, gate, s.slope[lo*ld:hi*ld], gate)
 	for i := lo; i < hi; i++ {
 		s.multiplyImage(i)
-		if r.V != nil {
-			s.forwardTangents(r, i)
-		}
 	}
 	s.hold(max(lo, (hi-1)&s.y.Fold), hi)
 	return s.y
@@ -245,12 +236,6 @@ func (s *squeezeState) remake(_ *Run, lo, hi int) {
 func (s *squeezeState) Backward(r *Run, dy Act, lo, hi int) Act {
 	b, n := s.b, &s.norm
 	ld, units := b.in.Ld(), b.down.N
-	if r.V != nil {
-		for i := lo; i < hi; i++ {
-			s.backwardTangents(r, dy, i)
-		}
-		return s.dx
-	}
 	for i := lo; i < hi; i++ {
 		n.X, n.XRow, n.Y, n.YRow = s.x.At(i, 0, 0), s.x.Row, dy.At(i, 0, 0), dy.Row
 		kernels.NormSums(n)

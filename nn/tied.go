@@ -59,7 +59,7 @@ func (b *boundTied) Out() Flow { return Flow{H: 1, W: 1, C: b.l.vocab, Seq: b.in
 
 func (b *boundTied) Params() []Param { return nil }
 
-func (b *boundTied) Traits() Traits { return Traits{ReadsInput: true, Tangents: true} }
+func (b *boundTied) Traits() Traits { return Traits{ReadsInput: true} }
 
 func (b *boundTied) FLOPs() int64 {
 	return 2 * int64(b.in.Rows(1)) * int64(b.in.C) * int64(b.l.vocab)
@@ -71,10 +71,6 @@ func (b *boundTied) NewState(e *Env) State {
 		b: b, table: e.first.(*embeddingState), y: e.Output(), dx: e.Gradient(),
 		w: e.Arena.Alloc(n), grad: e.Arena.Alloc(n), rows: e.Arena.Alloc(n), other: e.Arena.Alloc(n), bias: e.Arena.Alloc(b.t.N),
 		lanes: e.Arena.Alloc(b.t.LaneSize(b.in.Rows(e.Samples))),
-	}
-	if e.Tangents {
-		s.along = e.Arena.Alloc(n)
-		s.part = e.Arena.Alloc(b.in.Rows(e.Samples) * s.dx.Sample)
 	}
 	s.table.tied = s
 	return s
@@ -89,8 +85,6 @@ type tiedState struct {
 	w, grad     []float32 // packed
 	rows, other []float32 // a table by rows, and packed
 	bias, lanes []float32 // zeros; scratch of the input's gradient
-	along       []float32 // the direction's table, packed; nil without tangents
-	part        []float32 // one of two parts of the tangents of dx
 }
 
 func (s *tiedState) Forward(r *Run, x Act, _, _ int) Act {
@@ -100,9 +94,6 @@ func (s *tiedState) Forward(r *Run, x Act, _, _ int) Act {
 		s.pack(s.w, r.W)
 	}
 	t.Forward(s.y.Data, s.y.Sample, x.At(0, 0, 0), x.Sample, s.b.in.Rows(r.N), s.w, s.bias, false)
-	if r.V != nil {
-		s.forwardTangents(r)
-	}
 	return s.y
 }
 
@@ -114,9 +105,6 @@ func (s *tiedState) pack(to, w []float32) {
 }
 
 func (s *tiedState) Backward(r *Run, dy Act, _, _ int) Act {
-	if r.V != nil {
-		return s.backwardTangents(r, dy)
-	}
 	t, rows, g := s.b.t, s.b.in.Rows(r.N), dy.At(0, 0, 0)
 	t.BackwardWeights(s.grad, s.x.At(0, 0, 0), s.x.Sample, g, dy.Sample, rows, !r.Starts(0))
 	t.BackwardInput(s.dx.Data, s.dx.Sample, g, dy.Sample, rows, s.w, s.lanes)

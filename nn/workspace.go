@@ -152,7 +152,8 @@ type Workspace struct {
 	scratch scratch
 	tap     *tap       // of the last layer, nil unless a pass looks at what it takes
 	lowest  int        // the first layer that needs its backward pass
-	twice   *Workspace // of Hessian, made when it is called first
+	moved   []float32  // weights of Hessian, made when it is called first
+	exact   *Workspace // of Hessian, in float32: the workspace itself unless it is of bf16
 	profile *profile   // of Measure
 	frozen  *Frozen    // the weights that the last pass left rounded, nil if none are
 	kept    *float32   // their first one
@@ -271,13 +272,13 @@ func (ws *Workspace) lay(arena *tensor.Arena, chunk int) {
 	m := ws.m
 	ws.arena, ws.chunk, ws.scratch, ws.frozen = arena, chunk, scratch{}, nil
 	ws.states = m.nodes.states(place{
-		arena: arena, samples: chunk, buffers: m.nodes.size(), groups: m.groups, scratch: &ws.scratch, tangents: m.tangents,
+		arena: arena, samples: chunk, buffers: m.nodes.size(), groups: m.groups, scratch: &ws.scratch,
 		index: func(i int) int { return i },
 	})
 	ws.scratch.floats = arena.Alloc(ws.scratch.size)
 	ws.scratch.allocate(arena)
 	last := m.nodes[len(m.nodes)-1].Out()
-	ws.loss.m, ws.loss.grad = m, newAct(arena, last, chunk, Border{}, 0, m.tangents)
+	ws.loss.m, ws.loss.grad = m, newAct(arena, last, chunk, Border{}, 0)
 	if steps := m.LabelsPerExample(); steps > 1 {
 		ws.loss.labels = make([]int32, chunk*steps)
 	}

@@ -35,7 +35,7 @@ type Client struct {
 	HeadEpochs     float64 `toml:"head_epochs" in:"[0, 1e6]" off:"0" doc:"passes that train only the head"`
 	InnerLR        float64 `toml:"inner_lr" in:"[0, inf)" off:"0" doc:"learning rate of the inner steps" also:"inner_learning_rate alpha"`
 	InnerSteps     int     `toml:"inner_steps" in:"[0, inf)" off:"0" doc:"inner steps that personalize a model, or per local step"`
-	FirstOrder     bool    `toml:"first_order" off:"0" doc:"omit the products with Hessians from the meta-gradient" also:"fo"`
+	FirstOrder     bool    `toml:"first_order" off:"0" doc:"omit the products with Hessians, two gradients each, from the meta-gradient" also:"fo"`
 	Plain          bool    `toml:"plain" off:"0" doc:"train without the dynamic regularizer, whose state of the client stays as it is"`
 	BurnIn         int     `toml:"burn_in" in:"[0, inf)" off:"0" doc:"local steps before the first sample of the posterior" also:"burnin"`
 	Window         int     `toml:"window" in:"[0, inf)" off:"0" doc:"local steps that are averaged into a sample of the posterior"`

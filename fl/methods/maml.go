@@ -16,7 +16,8 @@ import (
 //
 //	q = (I - a H(w_0; D_0)) ... (I - a H(w_{K-1}; D_{K-1})) grad(w_K; V_i),
 //
-// without the Hessians when client.first_order. The server steps along the mean of
+// without the Hessians when client.first_order, whose products are differences of gradients,
+// see nn.Workspace.Hessian. The server steps along the mean of
 // the meta-gradients as Reptile's does. V_i takes part in training, so scores on it
 // are not those of unseen examples. A client without validation examples has no
 // part in the round.
@@ -34,7 +35,7 @@ func maml() fl.Method {
 		Personal:    true,
 		Personalize: adapt,
 		SecondOrder: true,
-		Work:        func(w fl.Workload) float64 { return (1+w.Hessian)*w.Steps(w.Params.InnerSteps) + w.Val },
+		Work:        func(w fl.Workload) float64 { return (1+hessian(w))*w.Steps(w.Params.InnerSteps) + w.Val },
 		Whole:       "its inner steps are one change of the model",
 		NewServer:   stepping,
 	}
@@ -54,6 +55,14 @@ func mamlAdam() fl.Method {
 	}
 	m.NewServer = adam.NewServer
 	return m
+}
+
+// hessian returns how many gradients a product with the Hessian takes, 0 with client.first_order.
+func hessian(w fl.Workload) float64 {
+	if w.Params.FirstOrder {
+		return 0
+	}
+	return 2
 }
 
 // innerSteps are what methods with inner steps use.

@@ -14,8 +14,10 @@ import (
 //
 //	u = w_k - a grad(w_k; D1);  q = grad(u; D2);  w_k <- w_k - b (q - a H(w_k; D3) q)
 //
-// on three independent batches; client.first_order leaves H out. The server takes
-// the mean of the models. client.inner_steps inner steps personalize a model.
+// on three independent batches. H q is a difference of two gradients, the paper's
+// Per-FedAvg (HF) of section 5, see nn.Workspace.Hessian; client.first_order leaves it out, its
+// Per-FedAvg (FO). The server takes the mean of the models. client.inner_steps inner steps
+// personalize a model.
 func perFedAvg() fl.Method {
 	return fl.Method{
 		Name:  "perfedavg",
@@ -30,7 +32,7 @@ func perFedAvg() fl.Method {
 		Personal:    true,
 		Personalize: adapt,
 		SecondOrder: true,
-		Work:        func(w fl.Workload) float64 { return (2 + w.Hessian) * w.SGD() },
+		Work:        func(w fl.Workload) float64 { return (2 + hessian(w)) * w.SGD() },
 		NewServer:   averaging,
 	}
 }

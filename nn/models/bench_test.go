@@ -86,52 +86,6 @@ func BenchmarkDisplacement(b *testing.B) {
 	}
 }
 
-// BenchmarkHessian measures how much longer a product with the Hessian takes than a
-// gradient of the same batch. The two take turns, so that the machine's moods meet
-// both.
-func BenchmarkHessian(b *testing.B) {
-	for _, c := range []struct {
-		model string
-		batch int
-	}{
-		{"reddi-emnist-cnn", 20},
-		{"leaf-femnist-cnn", 10},
-		{"fedex-cifar-cnn", 16},
-		{"mcmahan-cifar-cnn", 16},
-		{"resnet18-gn", 16},
-		{"tff-char-lstm", 4},
-		{"so-nwp-lstm", 16},
-		{"logistic", 10},
-	} {
-		m, err := New(c.model, Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Run(fmt.Sprintf("model=%s/isa=%s/batch=%d", c.model, kernels.Current(), c.batch), func(b *testing.B) {
-			w, v, product := m.NewParams(), m.NewParams(), m.NewParams()
-			m.Init(w, 1)
-			m.Init(v, 2)
-			ws, batch, o := m.NewWorkspace(), torchBatch(m, c.batch), nn.TrainOpts{Dropout: -1}
-			ws.Gradient(w, batch, o)
-			ws.Hessian(product, w, v, batch, o)
-			runtime.LockOSThread()
-			defer runtime.UnlockOSThread()
-			var took [2]float64
-			for b.Loop() {
-				start := threadTime()
-				ws.Gradient(w, batch, o)
-				took[0] += (threadTime() - start).Seconds()
-				start = threadTime()
-				ws.Hessian(product, w, v, batch, o)
-				took[1] += (threadTime() - start).Seconds()
-			}
-			_, flops := m.FLOPs()
-			b.ReportMetric(took[1]/took[0], "gradients")
-			b.ReportMetric(float64(m.HessianFLOPs())/float64(flops), "of-FLOPs")
-		})
-	}
-}
-
 // BenchmarkPrecision measures training steps of plain SGD in bf16 against those in
 // fp32, which take turns with them.
 func BenchmarkPrecision(b *testing.B) {

@@ -40,24 +40,6 @@ func TestFLOPs(t *testing.T) {
 	}
 }
 
-// TestHessianFLOPs holds the operations of products with a Hessian: three products
-// of matrices where no weights are before a layer, else eight.
-func TestHessianFLOPs(t *testing.T) {
-	for model, want := range map[string]int64{
-		"logistic":         2 * 3 * 784 * 62,
-		"reddi-emnist-cnn": 2 * (3*26*26*9*32 + 8*(24*24*9*32*64+9216*128+128*62)),
-		"leaf-char-lstm":   2 * 8 * (80*1024*(8+256+256+256) + 256*80),
-	} {
-		m, err := New(model, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := m.HessianFLOPs(); got != want {
-			t.Errorf("%s: %d, want %d", model, got, want)
-		}
-	}
-}
-
 // TestFLOPsOfResNet compares with the rate at which a peak of 117 GFLOP/s would
 // train ResNet-18, 40.5 samples a second.
 func TestFLOPsOfResNet(t *testing.T) {

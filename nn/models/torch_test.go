@@ -107,8 +107,8 @@ func TestOptimizersMatchTorch(t *testing.T) {
 }
 
 // TestHessianMatchesTorch compares products with the Hessian, for networks of most
-// kinds of layers, with those that PyTorch's automatic differentiation gives when
-// applied twice, in float64: they may differ by 1e-3 of each tensor's norm.
+// kinds of layers, with differences of the gradients that PyTorch gives in float64: they may
+// differ by 1e-3 of each tensor's norm.
 func TestHessianMatchesTorch(t *testing.T) {
 	python := findTorch(t)
 	for _, c := range torchCases {

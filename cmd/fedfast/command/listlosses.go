@@ -15,7 +15,6 @@ type lossEntry struct {
 	Name    string          `json:"name"`
 	Target  string          `json:"target"`
 	Doc     string          `json:"doc"`
-	Hessian bool            `json:"hessian"`
 	Options []layerKeyEntry `json:"options"`
 }
 
@@ -28,7 +27,7 @@ func lossEntries() []lossEntry {
 	var entries []lossEntry
 	for _, t := range nn.LossTypes() {
 		entries = append(entries, lossEntry{
-			Name: string(t.Name), Target: targets[t.Target], Doc: t.Doc, Hessian: t.LabelAlong != nil || t.TargetsAlong != nil,
+			Name: string(t.Name), Target: targets[t.Target], Doc: t.Doc,
 			Options: keyEntries(config.OptionKeys("loss.options", t.Options), nil),
 		})
 	}
@@ -36,8 +35,8 @@ func lossEntries() []lossEntry {
 }
 
 func (a *app) listLosses(context.Context) error {
-	return printList(a, lossEntries(), []string{"name", "of", "products with the Hessian", "what it is"}, func(e lossEntry) []string {
-		return []string{e.Name, e.Target, yes(e.Hessian), e.Doc}
+	return printList(a, lossEntries(), []string{"name", "of", "what it is"}, func(e lossEntry) []string {
+		return []string{e.Name, e.Target, e.Doc}
 	})
 }
 

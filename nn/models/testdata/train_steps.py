@@ -4,7 +4,8 @@ Started by torch_test.go, it takes jobs until its input ends, since it takes lon
 a line is a JSON list of JOB.json PARAMS.f32 INPUT.f32 OUT.f64 [DIRECTION.f32], and the
 answer a JSON list of the losses before each step, when OUT.f64 is written.
 
-With a direction it does not train: it writes the product of the loss' Hessian with it.
+With a direction it does not train: it writes the product of the loss' Hessian with it, as a
+difference of gradients.
 
 JOB.json holds
   layers   list of {"op": conv | depthwise | squeeze | pool | maxpool | avgpool | lrn | groupnorm | batchnorm | layernorm | rmsnorm | residual | mean | relu | gelu and others |
@@ -224,6 +225,11 @@ def write(path, tensors):
             f.write(ctypes.string_at(t.data_ptr(), 8 * t.numel()))
 
 
+def length(tensors):
+    """Returns the Euclidean length of a vector in parts."""
+    return torch.cat([t.detach().flatten() for t in tensors]).norm()
+
+
 def run(job_path, params_path, input_path, out_path, direction_path=None):
     """Does one job and returns the losses."""
     with open(job_path) as f:
@@ -237,9 +243,15 @@ def run(job_path, params_path, input_path, out_path, direction_path=None):
         x = read_floats(input_path).reshape(job["x"])
     labels = torch.tensor(job["labels"], dtype=torch.long)
     if direction_path:
-        loss = criterion(job["loss"], forward(job["layers"], iter(params), x), labels)
-        gradient = torch.autograd.grad(loss, params, create_graph=True)
-        write(out_path, torch.autograd.grad(gradient, params, grad_outputs=build(job, read_floats(direction_path))))
+        direction = build(job, read_floats(direction_path))
+        step = 1e-3 * (1 + length(params)) / length(direction)
+
+        def gradient(step):
+            moved = [(p + step * d).detach().requires_grad_() for p, d in zip(params, direction)]
+            globals()["first"] = moved[0]
+            return torch.autograd.grad(criterion(job["loss"], forward(job["layers"], iter(moved), x), labels), moved)
+
+        write(out_path, [(a - b) / (2 * step) for a, b in zip(gradient(step), gradient(-step))])
         return []
     groups = [{"params": [p for p in params if p.dim() > 1]}]
     biases = [p for p in params if p.dim() == 1]

@@ -85,39 +85,6 @@ func TestGradient(t *testing.T) {
 	}
 }
 
-// TestHessian compares the layer's product with the Hessian with a difference of
-// gradients.
-func TestHessian(t *testing.T) {
-	m := network(t, nn.Loss{})
-	if err := m.CheckHessian(); err != nil {
-		t.Fatal(err)
-	}
-	ws, b := m.NewWorkspace(), batch(m)
-	w, v, product := m.NewParams(), m.NewParams(), m.NewParams()
-	m.Init(w, 3)
-	m.Init(v, 4)
-	ws.Hessian(product, w, v, b, nn.TrainOpts{Dropout: -1})
-	const step = 1e-3
-	var ends [2][]float32
-	for i, sign := range []float32{1, -1} {
-		moved := m.NewParams()
-		for k := range moved {
-			moved[k] = w[k] + sign*step*v[k]
-		}
-		ws.Gradient(moved, b, nn.TrainOpts{Dropout: -1})
-		ends[i] = append(ends[i], ws.Grad()...)
-	}
-	var wrong, size float64
-	for i, p := range product {
-		want := float64(ends[0][i]-ends[1][i]) / (2 * step)
-		wrong += (float64(p) - want) * (float64(p) - want)
-		size += want * want
-	}
-	if size == 0 || math.Sqrt(wrong/size) > 0.02 {
-		t.Errorf("it differs by %.2g of its norm", math.Sqrt(wrong/size))
-	}
-}
-
 // TestAllocations wants none in a step.
 func TestAllocations(t *testing.T) {
 	m := network(t, nn.Loss{Kind: "focal"})
@@ -129,8 +96,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestNarrow cuts the slopes with the channels, and the other loss has no products with
-// the Hessian.
+// TestNarrow cuts the slopes with the channels.
 func TestNarrow(t *testing.T) {
 	m := network(t, nn.Loss{Kind: "focal"})
 	half, err := m.Narrow(0.5)
@@ -146,9 +112,5 @@ func TestNarrow(t *testing.T) {
 	}
 	if _, err := nn.NewPlaces(m).Of(half); err != nil {
 		t.Error(err)
-	}
-	const want = `model layers: the loss "focal" does not support products with the Hessian`
-	if err := m.CheckHessian(); err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
 	}
 }

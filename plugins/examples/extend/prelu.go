@@ -58,7 +58,7 @@ func (b *boundPReLU) Out() nn.Flow { return b.in }
 func (b *boundPReLU) FLOPs() int64 { return 0 } // few beside those of products
 
 func (b *boundPReLU) Traits() nn.Traits {
-	return nn.Traits{PerSample: b.in.Image(), ReadsInput: true, Tangents: true}
+	return nn.Traits{PerSample: b.in.Image(), ReadsInput: true}
 }
 
 func (b *boundPReLU) Params() []nn.Param {
@@ -109,16 +109,6 @@ func (s *preluState) Forward(r *nn.Run, x nn.Act, lo, hi int) nn.Act {
 			}
 			to[i] = v
 		}
-		if r.V == nil {
-			return
-		}
-		da, to, dx := s.slopes(r.V), s.y.Tangent().At(row, y, 0)[:n], x.Tangent().At(row, y, 0)[:n]
-		for i, d := range dx {
-			if from[i] < 0 {
-				d = float32(a[i%len(a)]*d) + float32(da[i%len(a)]*from[i])
-			}
-			to[i] = d
-		}
 	})
 	return s.y
 }
@@ -130,18 +120,6 @@ func (s *preluState) Backward(r *nn.Run, dy nn.Act, lo, hi int) nn.Act {
 	}
 	s.rows(r, lo, hi, func(row, y int) {
 		g, x := dy.At(row, y, 0)[:n], s.x.At(row, y, 0)[:n]
-		if r.V != nil {
-			da, dg, dx := s.slopes(r.V), dy.Tangent().At(row, y, 0)[:n], s.x.Tangent().At(row, y, 0)[:n]
-			for i, v := range x {
-				if v < 0 {
-					c := i % len(a)
-					grad[c] += float32(dg[i]*v) + float32(g[i]*dx[i])
-					dg[i] = float32(a[c]*dg[i]) + float32(da[c]*g[i])
-					g[i] *= a[c]
-				}
-			}
-			return
-		}
 		for i, v := range x {
 			if v < 0 {
 				grad[i%len(a)] += float32(g[i] * v)

@@ -32,9 +32,6 @@ func Jobs(c *config.Config, fed *data.Federation, m *nn.Model) (job func(client 
 // whole network.
 func examples(method fl.Method, p fl.ClientParams, s fl.ServerParams, m *nn.Model, n, val float64) float64 {
 	w := fl.Workload{Params: p, Server: s, Train: n, Val: val, Forward: forward(m)}
-	if _, flops := m.FLOPs(); !p.FirstOrder {
-		w.Hessian = float64(m.HessianFLOPs()) / float64(flops)
-	}
 	return w.Of(&method)
 }
 
