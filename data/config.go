@@ -31,12 +31,12 @@ type Config struct {
 	// that in stored order a client's validation examples have other classes than
 	// it trains on. Text keeps its order, in which windows overlap or time passes,
 	// and so do samples that are dealt or drawn, for theirs is random.
-	IID    *bool `toml:"iid" doc:"shuffle a client's samples before they are split; otherwise they keep the order of the files; default: true for images and vectors of clients given by the files" also:"shuffle"`
+	IID    *bool `toml:"iid" doc:"shuffle a client's samples before they are split, else keep the order of the files; default: true for images and vectors of clients given by the files" also:"shuffle"`
 	Unseen bool  `toml:"unseen" doc:"also evaluate clients that have only test samples; otherwise they are left out"`
 	// UnseenClients, drawn by the seed among those with test examples, never train: a
 	// number of clients, or below 1 their share. They are Federation.Unseen, with their
 	// training examples, on which they adapt.
-	UnseenClients float64 `toml:"unseen_clients" in:"[0, inf)" doc:"number of clients, or below 1 their share, that are held out of training and evaluated as new clients, before and after they adapt the model to their training samples as in a first round, in curves before, or after with eval.every_target = personalized; 0: none" also:"new_clients holdout_clients"`
+	UnseenClients float64 `toml:"unseen_clients" in:"[0, inf)" doc:"number of clients, or below 1 their share, that are held out of training and evaluated as new clients, before and after they adapt the model as in a first round, in curves before, or after with eval.every_target = personalized; 0: none" also:"new_clients holdout_clients"`
 	// MaxSamples caps a client's samples before the cut: the first ones, after the
 	// shuffle if there is one. 0 is no cap.
 	MaxSamples int `toml:"max_samples" in:"[0, inf)" doc:"maximum number of samples per client; 0: no limit"`
@@ -48,14 +48,14 @@ type Config struct {
 	// "classes-blocked" by ClientClasses follow PFLlib, which deals all samples
 	// in sizes of their own. A set that comes with clients keeps
 	// them ("natural" or ""), or has their samples put together and dealt so.
-	Partition string `toml:"partition" of:"natural iid dirichlet shards classes dirichlet-capped classes-blocked" doc:"how samples are dealt to clients; the last two are PFLlib's dir and pat, in which client sizes differ, too; default: a dataset's own clients, or iid for a dataset without clients, unless fedfast list data says otherwise" also:"distribution"`
+	Partition string `toml:"partition" of:"natural iid dirichlet shards classes dirichlet-capped classes-blocked" doc:"how samples are dealt to clients; the last two are PFLlib's dir and pat; default: a dataset's own clients, else iid, unless fedfast list data says otherwise" also:"distribution"`
 	// Alpha is the concentration of the Dirichlet partition: small is skewed. For
 	// the dataset "synthetic" it is how far the clients' models are apart, and
 	// Beta how far their points are, as standard deviations.
 	Alpha float64 `toml:"alpha" in:"[0, inf)" doc:"concentration of the Dirichlet partitions, smaller is more skewed: for dirichlet that of all classes together, see data.class_alpha; for the dataset synthetic, how much the clients' models differ" also:"dirichlet_alpha concentration"`
 	// ClassAlpha is the same for each class, as most papers give it: Alpha divided by the
 	// number of classes.
-	ClassAlpha    float64 `toml:"class_alpha" in:"[0, 1e6]" doc:"concentration of the partition dirichlet for each class, as most papers give it, instead of data.alpha, which for C classes is C times as large; 0: data.alpha" also:"alpha_per_class"`
+	ClassAlpha    float64 `toml:"class_alpha" in:"[0, 1e6]" doc:"concentration of the partition dirichlet for each of C classes, as most papers give it: data.alpha / C; 0: data.alpha" also:"alpha_per_class"`
 	Beta          float64 `toml:"beta" in:"[0, inf)" doc:"for the dataset synthetic, how much the clients' inputs differ"`
 	Shards        int     `toml:"shards" in:"[0, inf)" doc:"shards per client in the partition shards, of the samples sorted by class; 0: 2" also:"num_shards"`
 	ClientClasses int     `toml:"client_classes" in:"[0, inf)" doc:"number of classes per client in the partitions classes and classes-blocked" also:"classes_per_client"`
@@ -105,7 +105,7 @@ type Config struct {
 	// as sums that each client sends once give them, with "client" each client by those of
 	// its own. "auto" is "global" for tables and for images, unless Augment normalizes them or they are
 	// Lazy, and "none" for all else. "" is "none", but "global" for tables. See Federation.Normalized.
-	Normalize string `toml:"normalize" of:"none auto global client" doc:"normalization of images and vectors to mean 0 and deviation 1 per channel: global by the clients' training samples, from sums that each client sends once, client by each client's own, auto: global for images and tables; refused with image_mean, and global and auto with dp; default: none, but global for tables" also:"normalization standardize"`
+	Normalize string `toml:"normalize" of:"none auto global client" doc:"normalization of images and vectors to mean 0 and deviation 1 per channel: global by sums over training samples that each client sends once, client by each client's own, auto: global for images and tables; refused with image_mean, and global and auto with dp; default: none, for tables global" also:"normalization standardize"`
 	TableConfig
 	// Proxy samples, drawn from all clients' training samples before these are
 	// cut or dealt, are set apart for proxy federations; see Federation.Side.

@@ -16,8 +16,8 @@ type TableConfig struct {
 	// Columns has the type of a column by its name.
 	Columns map[string]any `toml:"columns" with:"csv" doc:"type of a column by its name: number or category; \"number MEAN DEVIATION\" and \"category a|b|c\" also fix what is otherwise measured; default: by the values" also:"dtype types schema"`
 	Missing []string       `toml:"missing" with:"csv" doc:"texts that stand for a missing value, such as -9, beside empty ones, NA, NaN, N/A, null, None and ?" also:"na_values"`
-	Impute  string         `toml:"impute" with:"csv" doc:"what a missing number becomes, beside an input that says that it is missing: the mean of the training samples, the median of the clients' medians, or a number; drop: rows with missing values are left out; default: mean" also:"imputation fillna"`
-	Rare    int            `toml:"rare" in:"[0, inf)" with:"csv" doc:"number of training samples below which a category is put together with others, and with those seen in validation and test only; 0: 5" also:"min_frequency"`
+	Impute  string         `toml:"impute" with:"csv" doc:"what a missing number becomes, next to an input that says so: the mean of the training samples, the median of the clients' medians, or a number; drop: leave such rows out; default: mean" also:"imputation fillna"`
+	Rare    int            `toml:"rare" in:"[0, inf)" with:"csv" doc:"number of training samples below which categories share one input, with those seen in validation and test only; 0: 5" also:"min_frequency"`
 	// Header is nil where the first row of each file decides.
 	Header    *bool  `toml:"header" with:"csv" doc:"the first row has the names of the columns, which are X1, X2 and so on otherwise; default: if none of its fields is a number"`
 	Delimiter string `toml:"delimiter" with:"csv" doc:"character between fields, or tab; default: the first of tab, ; | and , in the first row" also:"separator sep"`

@@ -26,7 +26,7 @@ type Method struct {
 	Name string
 	// Doc says in a line what the method does.
 	Doc string
-	// Paper is where the method comes from: authors and year, title, number.
+	// Paper is where the method comes from: authors and year, number.
 	Paper string
 	// Differs says in a line how the method differs from the paper and, where that is
 	// public, from its authors' code, and which form a formula has that the paper leaves

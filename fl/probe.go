@@ -49,7 +49,7 @@ var probes = []Probe{
 	{Name: minPriorCosine, Doc: "least cosine, over the local steps, of a gradient with the displacement before its step, as FATHOM's text has it", Cost: everyStep, of: func(s *Slot) float64 { return s.MinPriorCosine }},
 	{
 		Name: signAgreement, Round: true, Cost: "a pass over the weights a client",
-		Doc: "mean over the moved parameters of |sum_i p_i sign(w - w_i)|: 1 when all clients move them to one side, near 0 when they undo one another",
+		Doc: "mean over the moved parameters of |sum_i p_i sign(w - w_i)|: 1 when clients agree, near 0 when they undo one another",
 	},
 	{
 		Name: smoothedCosine, Round: true, Cost: "a vector of the weights' size",

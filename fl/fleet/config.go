@@ -15,11 +15,11 @@ import (
 // of Devices and Availability that use a key (file and intervals belong to files).
 type Config struct {
 	// Devices is one of Kinds, or the path of a CSV file.
-	Devices string `toml:"devices" doc:"the clients' devices: equal; lognormal, exponential, pareto or zipf for unequal speeds; classes with fleet.shares; phones for a fleet of measured phones; or a .csv file with the columns client, flops or seconds_per_sample, down and up, and if need be memory; default: equal" also:"heterogeneity clients"`
+	Devices string `toml:"devices" doc:"the clients' devices: equal; lognormal, exponential, pareto or zipf speeds; classes with fleet.shares; phones, as measured; or a .csv file with the columns client, flops or seconds_per_sample, down, up and, optionally, memory; default: equal" also:"heterogeneity clients"`
 	// FLOPS, Down, Up and Memory have one value, or one for each class. nil stands for
 	// DefaultDevice.
 	FLOPS            []float64 `toml:"flops" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"operations per second of a device: with lognormal the median, with exponential 1 / the mean time of an operation, with pareto and zipf the fastest device's; with classes one for each class, or one for all; default: 1e10" also:"speed compute"`
-	SecondsPerSample []float64 `toml:"seconds_per_sample" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"seconds that a device trains on a sample with the study's whole model, instead of fleet.flops: with lognormal the median, with exponential the mean, with pareto and zipf the fastest device's; with classes one for each class, or one for all" also:"sample_seconds time_per_sample"`
+	SecondsPerSample []float64 `toml:"seconds_per_sample" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"seconds that a device trains on a sample with the study's whole model, instead of fleet.flops, likewise; with exponential the mean" also:"sample_seconds time_per_sample"`
 	Down             []float64 `toml:"down" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"bytes per second that a device receives; with classes one for each class, or one for all; default: 1.25e6" also:"download bandwidth downlink"`
 	Up               []float64 `toml:"up" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"bytes per second that a device sends; with classes one for each class, or one for all; default: 1.25e6" also:"upload uplink"`
 	Memory           []float64 `toml:"memory" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes phones" doc:"bytes of memory of a device; a client whose local training takes more never takes part; with classes one for each class, or one for all; default: no limit" also:"ram"`
@@ -30,16 +30,16 @@ type Config struct {
 	Exponent float64 `toml:"exponent" in:"(0, inf)" with:"pareto zipf" doc:"exponent of the power law of how many times slower than the fastest device a device is; smaller is more unequal; default: 2" also:"alpha shape"`
 	// Correlation is the correlation of a Gaussian copula of the clients' numbers of training
 	// samples and speeds, by their ranks.
-	Correlation float64 `toml:"correlation" in:"[-1, 1]" with:"lognormal exponential pareto zipf classes phones file" doc:"correlation of a client's number of training samples and its speed, by ranks (a Gaussian copula); 1: the client with the most samples has the fastest device; 0: none"`
+	Correlation float64 `toml:"correlation" in:"[-1, 1]" with:"lognormal exponential pareto zipf classes phones file" doc:"rank correlation of a client's number of training samples and its speed (a Gaussian copula); 1: the client with the most samples is the fastest; 0: none"`
 	// Jitter is the standard deviation of a transfer's speed as a share of its mean.
-	Jitter      float64 `toml:"jitter" in:"[0, inf)" with:"equal lognormal exponential pareto zipf classes file" doc:"standard deviation of the log-normal speed of a transfer, as a share of the link's mean speed; phones have measured ones; 0: none"`
+	Jitter      float64 `toml:"jitter" in:"[0, inf)" with:"equal lognormal exponential pareto zipf classes file" doc:"standard deviation of the log-normal speed of a transfer, as a share of the link's mean; 0: none"`
 	Latency     float64 `toml:"latency" in:"[0, 1e9]" doc:"seconds from the request of a job to the start of its download" also:"delay"`
 	BF16Speedup float64 `toml:"bf16_speedup" in:"(0, inf)" doc:"how many times faster devices compute with precision = \"bf16\"; default: 1"`
 
 	// Availability is one of Patterns, or the path of a CSV file.
 	Availability string  `toml:"availability" doc:"when clients are available: always; daily, most of them at night; markov, on and off at random times; or a .csv file with the columns client, start and end in seconds; default: always"`
 	Mean         float64 `toml:"mean" in:"(0, 1]" with:"daily" doc:"mean share of clients that are available; default: 0.16, the share of time for which 1,000 phones were seen charging"`
-	Swing        float64 `toml:"swing" in:"(0, 1]" with:"daily" doc:"how much the share of available clients is above the mean at 2 a.m., and below at 2 p.m.; the share stays within [0, 1]; default: fleet.mean"`
+	Swing        float64 `toml:"swing" in:"(0, 1]" with:"daily" doc:"how much the share of available clients is above the mean at 2 a.m., and below at 2 p.m.; default: fleet.mean"`
 	Zones        float64 `toml:"zones" in:"[0, 24]" with:"daily" doc:"hours over which the clients' time zones are spread; 0: all are in one zone, where the training starts at midnight" also:"phases timezones"`
 	On           float64 `toml:"on" in:"[1, 1e8]" with:"markov" doc:"mean seconds for which a client stays available; default: 3600"`
 	Off          float64 `toml:"off" in:"[1, 1e8]" with:"markov" doc:"mean seconds for which a client stays away; default: 7200"`

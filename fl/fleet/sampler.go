@@ -16,7 +16,7 @@ var Samplers = []string{Power, Oort, LongestWaiting, Tiers}
 type Sampler struct {
 	// Kind is one of Samplers, or "" for clients that are drawn at random.
 	Kind             string  `toml:"-"`
-	Candidates       int     `toml:"candidates" tune:"yes" in:"[0, inf)" with:"power" doc:"number of clients, drawn by their numbers of training samples, that evaluate the model, of which those with the highest losses train; 0: twice as many as train" also:"d"`
+	Candidates       int     `toml:"candidates" tune:"yes" in:"[0, inf)" with:"power" doc:"number of clients, drawn by their numbers of training samples, of which those with the highest losses train; 0: twice as many as train" also:"d"`
 	Exploration      float64 `toml:"exploration" tune:"yes" in:"[0, 1]" with:"oort" doc:"share of clients that have not trained before, in the first round" also:"exploration_factor"`
 	ExplorationDecay float64 `toml:"exploration_decay" tune:"yes" in:"(0, 1]" with:"oort" doc:"factor of sampler.exploration from round to round"`
 	ExplorationMin   float64 `toml:"exploration_min" tune:"yes" in:"[0, 1]" with:"oort" doc:"smallest share of clients that have not trained before"`

@@ -26,10 +26,10 @@ type Time struct {
 	Mode         string  `toml:"mode" of:"sync buffered async window" doc:"when the server steps: sync, after a round's cohort; buffered, after every time.buffer updates (FedBuff); async, after every update (FedAsync); window, every time.window seconds, with the updates that have arrived (semi-synchronous)" also:"schedule"`
 	Concurrency  int     `toml:"concurrency" tune:"yes" in:"[0, inf)" with:"buffered async window" doc:"number of clients that work at a time; 0: as many as cohort"`
 	Buffer       int     `toml:"buffer" tune:"yes" in:"[1, inf)" with:"buffered" doc:"number of updates that a step takes" also:"buffer_size K"`
-	Window       float64 `toml:"window" tune:"yes" in:"(0, 1e9]" with:"window" doc:"simulated seconds of a window, at whose end the server takes the updates that have arrived and their clients begin again; a window without any is followed by another" also:"interval period"`
+	Window       float64 `toml:"window" tune:"yes" in:"(0, 1e9]" with:"window" doc:"simulated seconds of a window, at whose end the server takes the updates that have arrived and their clients begin again" also:"interval period"`
 	Open         int     `toml:"open" in:"[1, inf)" with:"buffered async window" doc:"number of clients that must have ended before others begin"`
 	Deadline     float64 `toml:"deadline" tune:"yes" in:"[0, 1e9]" with:"sync" doc:"simulated seconds after which a round takes no more updates; 0: none" also:"timeout"`
-	Partial      bool    `toml:"partial" tune:"yes" with:"sync" doc:"a client that would miss the deadline does as many local steps as fit before it, at least one, and keeps its weight in the method: only fednova divides by the steps" also:"partial_work"`
+	Partial      bool    `toml:"partial" tune:"yes" with:"sync" doc:"a client that would miss the deadline does as many local steps as fit, at least one, and keeps its weight: only fednova divides by the steps" also:"partial_work"`
 	Overselect   float64 `toml:"overselect" tune:"yes" in:"[1, 100]" with:"sync" doc:"factor by which more clients than cohort begin a round, of which the first cohort are taken" also:"over_selection overcommit"`
 	MinUpdates   int     `toml:"min_updates" in:"[1, inf)" with:"sync" doc:"number of updates without which a round fails: it is repeated with other clients, and its time is lost"`
 	MaxFailed    int     `toml:"max_failed" in:"[0, inf)" with:"sync" doc:"number of rounds in a row that may fail; one more ends the trial"`

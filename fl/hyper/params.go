@@ -27,10 +27,10 @@ type Client struct {
 	Dropout        float64 `toml:"dropout" in:"[0, 1) or -1" default:"-1" doc:"rate of all dropout layers; -1: the model's own rates" also:"dropout_rate"`
 	Wrap           bool    `toml:"wrap" tune:"no" doc:"fill the last batch of a pass from the next pass, so that all batches are full; otherwise it is smaller"`
 	Floor          bool    `toml:"floor" tune:"no" doc:"with client.wrap, round the number of steps down instead of up, as in FATHOM's paper"`
-	DropLast       bool    `toml:"drop_last" tune:"no" doc:"omit the last batch of a pass if it is smaller than client.batch, drop_last=True in PyTorch; a client with fewer samples than a batch still trains on them, which PyTorch does not"`
+	DropLast       bool    `toml:"drop_last" tune:"no" doc:"omit the last batch of a pass if it is smaller than client.batch, drop_last=True in PyTorch; unlike there, a client with fewer samples still trains"`
 
 	Lambda         float64 `toml:"lambda" in:"[0, inf)" off:"0" doc:"weight of the regularizer that keeps a personalized model close to the client's or the broadcast model" also:"lam regularization"`
-	PersonalLR     float64 `toml:"personal_lr" in:"[0, inf)" off:"0" doc:"learning rate with which evaluations train personalized models, and Ditto its personal models in rounds; 0: client.lr, in evaluations without client.lr_schedule and client.lr_warmup over rounds" also:"personal_learning_rate"`
+	PersonalLR     float64 `toml:"personal_lr" in:"[0, inf)" off:"0" doc:"learning rate with which evaluations train personalized models, and Ditto its personal models; 0: client.lr, in evaluations without schedule and warmup over rounds" also:"personal_learning_rate"`
 	PersonalEpochs float64 `toml:"personal_epochs" in:"[0, 1e6]" off:"0" doc:"passes that train the personalized model; 0: client.epochs or client.steps"`
 	HeadEpochs     float64 `toml:"head_epochs" in:"[0, 1e6]" off:"0" doc:"passes that train only the head"`
 	InnerLR        float64 `toml:"inner_lr" in:"[0, inf)" off:"0" doc:"learning rate of the inner steps" also:"inner_learning_rate alpha"`

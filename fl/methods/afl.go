@@ -24,7 +24,7 @@ func afl() fl.Method {
 	return fl.Method{
 		Name:  "afl",
 		Doc:   "AFL: the clients' weights rise with their losses, so that the worst off count most",
-		Paper: "Mohri et al. 2019, Agnostic Federated Learning, arXiv:1902.00146",
+		Paper: "Mohri et al. 2019, arXiv:1902.00146",
 		Differs: "a round has local training in place of one gradient step, and the mean of the cohort's weights by lambda; losses of a cohort step lambda by the number of " +
 			"clients over that of the cohort, where the paper has all clients in each round",
 		Uses:        slices.Concat(localSGD, hyper.Needing("server.lambda_lr", "(0, inf)", "")),

@@ -24,11 +24,10 @@ import (
 func apfl() fl.Method {
 	const why = "its steps are plain gradient steps of three things at once"
 	return fl.Method{
-		Name:  "apfl",
-		Doc:   "APFL: FedAvg, and a model of each client's own that is mixed with it by a weight that is learned",
-		Paper: "Deng et al. 2020, Adaptive Personalized Federated Learning, arXiv:2003.13461",
-		Differs: "a client's own model starts at the weights of the client's first round. Every local step moves the mixing weight, as the paper has it; " +
-			"the authors' code moves it once a round, with a regularizer",
+		Name:    "apfl",
+		Doc:     "APFL: FedAvg, and a model of each client's own that is mixed with it by a weight that is learned",
+		Paper:   "Deng et al. 2020, arXiv:2003.13461",
+		Differs: "a client's own model starts at the weights of its first round. Every local step moves the mixing weight; the authors' code moves it once a round, with a regularizer",
 		Uses: slices.Concat(hyper.UsingSteps(), forgets(why), hyper.Needing("client.optimizer", "sgd", why), hyper.Needing("client.momentum", "0", why),
 			hyper.Needing("client.clip_norm", "0", why), hyper.Needing("client.alpha", "(0, 1]", ""), hyper.Using("client.weight_decay", "client.alpha_adapt", "server.weighted")),
 		SetDefaults: func(c *fl.ClientParams, s *fl.ServerParams) { c.Alpha, c.AlphaAdapt, s.Weighted = 0.5, true, false },

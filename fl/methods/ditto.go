@@ -15,7 +15,7 @@ func ditto() fl.Method {
 	return fl.Method{
 		Name:        "ditto",
 		Doc:         "Ditto: FedAvg, and a model of each client's own held near by client.lambda",
-		Paper:       "Li et al. 2021, Ditto: Fair and Robust Federated Learning Through Personalization, arXiv:2012.04221",
+		Paper:       "Li et al. 2021, arXiv:2012.04221",
 		Uses:        slices.Concat(localSGD, hyper.Using("client.lambda", "client.personal_epochs")),
 		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.Lambda = 0.1 },
 		StateLen:    modelLen,

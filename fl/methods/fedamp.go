@@ -26,7 +26,7 @@ func fedAMP() fl.Method {
 	return fl.Method{
 		Name:  "fedamp",
 		Doc:   "FedAMP: each client has a model of its own, which is attracted by the models that are like it",
-		Paper: "Huang et al. 2021, Personalized Cross-Silo Federated Learning on Non-IID Data, arXiv:2007.03797",
+		Paper: "Huang et al. 2021, arXiv:2007.03797",
 		Differs: "clients take local steps on their objective from what they are sent; the global model is the mean of all clients' models. " +
 			"The heuristic variant with cosines is not here",
 		Uses: slices.Concat(hyper.UsingSGD(), hyper.Using("client.optimizer_state"), hyper.Needing("client.lambda", "(0, inf)", ""),

@@ -15,7 +15,7 @@ func FedAvg() fl.Method {
 	return fl.Method{
 		Name:      "fedavg",
 		Doc:       "federated averaging: local SGD, then the mean of the clients' weights",
-		Paper:     "McMahan et al. 2017, Communication-Efficient Learning of Deep Networks from Decentralized Data, arXiv:1602.05629",
+		Paper:     "McMahan et al. 2017, arXiv:1602.05629",
 		Uses:      slices.Concat(localSGD, hyper.Using("server.weighted")),
 		Local:     uniformSGD,
 		Plain:     true,

@@ -15,7 +15,7 @@ func fedBABU() fl.Method {
 	return fl.Method{
 		Name:        "fedbabu",
 		Doc:         "FedBABU: trains the body alone; heads are tuned to personalize",
-		Paper:       "Oh et al. 2022, FedBABU: Toward Enhanced Representation for Federated Image Classification, arXiv:2106.06042",
+		Paper:       "Oh et al. 2022, arXiv:2106.06042",
 		Uses:        slices.Concat(localSGD, headEpochs),
 		SetDefaults: oneHeadEpoch,
 		Reads:       []string{"head_layers"},

@@ -14,8 +14,8 @@ func fedBN() fl.Method {
 	return fl.Method{
 		Name:        "fedbn",
 		Doc:         "FedBN: FedAvg, but each client keeps the batch normalizations of its model",
-		Paper:       "Li et al. 2021, FedBN: Federated Learning on Non-IID Features via Local Batch Normalization, arXiv:2102.07623",
-		Differs:     "a client that was never drawn begins with the means of the last cohort's normalizations; on a model without batch normalization it is FedAvg.",
+		Paper:       "Li et al. 2021, arXiv:2102.07623",
+		Differs:     "a client that was never drawn begins with the means of the last cohort's normalizations.",
 		Uses:        slices.Concat(hyper.UsingSGD(), hyper.Using("client.optimizer_state")),
 		Statistics:  fl.StatisticsKeep,
 		Local:       plainSGD,

@@ -19,7 +19,7 @@ func fedDyn() fl.Method {
 	return fl.Method{
 		Name:        "feddyn",
 		Doc:         "FedDyn: a dynamic regularizer aligns local optima with the global one",
-		Paper:       "Acar et al. 2021, Federated Learning Based on Dynamic Regularization, arXiv:2111.04263",
+		Paper:       "Acar et al. 2021, arXiv:2111.04263",
 		Uses:        slices.Concat(localSGD, hyper.Needing("server.alpha", "(0, inf)", "such as 0.01"), hyper.Using("server.weighted")),
 		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.Alpha, s.Weighted = 0.01, false },
 		StateLen:    modelLen,

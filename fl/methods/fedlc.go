@@ -20,7 +20,7 @@ func fedLC() fl.Method {
 	return fl.Method{
 		Name:        "fedlc",
 		Doc:         "FedLC: local losses on logits that are calibrated by the client's numbers of samples of the classes",
-		Paper:       "Zhang et al. 2022, Federated Learning with Label Distribution Skew via Logits Calibration, arXiv:2209.00189",
+		Paper:       "Zhang et al. 2022, arXiv:2209.00189",
 		Differs:     "the loss is the cross entropy of the calibrated logits, whose sum has the label's own class, too, as in implementations such as PFLlib's",
 		Uses:        slices.Concat(localSGD, temperature),
 		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.Temperature = 1 },

@@ -27,10 +27,10 @@ func fedNova() fl.Method {
 	return fl.Method{
 		Name:  "fednova",
 		Doc:   "FedNova: the mean of the clients' changes a local step, so that many steps do not outweigh few",
-		Paper: "Wang et al. 2020, Tackling the Objective Inconsistency Problem in Heterogeneous Federated Optimization, arXiv:2007.07481",
+		Paper: "Wang et al. 2020, arXiv:2007.07481",
 		Differs: "|a_i| is the sum over a client's local gradients of how often each counts in its change of the weights: the number of steps without momentum; " +
 			"with momentum m and weight decay d at the rate b it is the displacement by gradients of 1, v <- m v + 1 - b d sum, sum <- sum + v. " +
-			"The paper has such a sum for momentum and for a proximal term; counting weight decay is ours, the authors' code leaves it out. The server takes tau_eff = sum_i p_i |a_i|",
+			"Counting weight decay is ours. The server takes tau_eff = sum_i p_i |a_i|",
 		Uses: slices.Concat(hyper.UsingSteps(), personalLR, forgets("it counts how often each of the round's gradients is in the change of the weights"),
 			hyper.Needing("client.optimizer", "sgd", "it counts how often each gradient is in the change of the weights"),
 			hyper.Using("client.momentum", "client.nesterov", "client.clip_norm", "client.weight_decay")),

@@ -21,7 +21,7 @@ func fedNTD() fl.Method {
 	return fl.Method{
 		Name:        "fedntd",
 		Doc:         "FedNTD: FedAvg whose clients distill the broadcast model's view of the classes that a sample is not of",
-		Paper:       "Lee et al. 2022, Preservation of the Global Knowledge by Not-True Distillation in Federated Learning, arXiv:2106.03097",
+		Paper:       "Lee et al. 2022, arXiv:2106.03097",
 		Uses:        slices.Concat(localSGD, temperature, hyper.Needing("client.distill", "(0, inf)", `with 0 it is method "fedavg"`)),
 		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.Distill, c.Temperature = 1, 1 },
 		Prepare:     distills,

@@ -14,7 +14,7 @@ func fedAvgM() fl.Method {
 	return fl.Method{
 		Name:        "fedavgm",
 		Doc:         "FedAvg with momentum on the server, server.momentum 0.9 unless set",
-		Paper:       "Hsu et al. 2019, Measuring the Effects of Non-Identical Data Distribution for Federated Visual Classification, arXiv:1909.06335",
+		Paper:       "Hsu et al. 2019, arXiv:1909.06335",
 		Uses:        slices.Concat(localSGD, serverStep),
 		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.Momentum = 0.9 },
 		Local:       plainSGD,
@@ -36,7 +36,7 @@ func fedOpt(name, doc string, beta1, beta2 float64, second func(v, g, b2 float32
 	m := fl.Method{
 		Name:  name,
 		Doc:   doc,
-		Paper: "Reddi et al. 2021, Adaptive Federated Optimization, arXiv:2003.00295",
+		Paper: "Reddi et al. 2021, arXiv:2003.00295",
 		Uses:  slices.Concat(localSGD, adaptiveStep, hyper.Using("server.weighted")),
 		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) {
 			s.LR, s.Beta1, s.Beta2, s.Tau = 0.01, beta1, beta2, 1e-3

@@ -18,7 +18,7 @@ func fedPA() fl.Method {
 	return fl.Method{
 		Name:  "fedpa",
 		Doc:   "federated posterior averaging, by sampled covariances",
-		Paper: "Al-Shedivat et al. 2021, Federated Learning via Posterior Averaging: A New Perspective and Practical Algorithms, arXiv:2010.05273",
+		Paper: "Al-Shedivat et al. 2021, arXiv:2010.05273",
 		Uses: slices.Concat(hyper.UsingSteps(), personalLR, forgets("a buffer of other rounds biases the samples of the posterior"),
 			hyper.Needing("client.optimizer", "sgd", "Adam's steps do not sample the posterior"), hyper.Using("client.momentum", "client.nesterov", "client.weight_decay", "client.bias_decay"),
 			hyper.Needing("client.clip_norm", "0", "clipped steps do not sample the posterior"), serverStep, hyper.Needing("client.window", "[1, inf)", ""),

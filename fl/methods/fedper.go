@@ -12,7 +12,7 @@ func fedPer() fl.Method {
 	return fl.Method{
 		Name:        "fedper",
 		Doc:         "FedPer: a shared body and a head of each client's own, trained together",
-		Paper:       "Arivazhagan et al. 2019, Federated Learning with Personalization Layers, arXiv:1912.00818",
+		Paper:       "Arivazhagan et al. 2019, arXiv:1912.00818",
 		Uses:        localSGD,
 		Reads:       []string{"head_layers"},
 		Prepare:     needsBody,

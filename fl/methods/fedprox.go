@@ -13,7 +13,7 @@ func fedProx() fl.Method {
 	return fl.Method{
 		Name:        "fedprox",
 		Doc:         "FedAvg with a proximal term of weight client.mu",
-		Paper:       "Li et al. 2020, Federated Optimization in Heterogeneous Networks, arXiv:1812.06127",
+		Paper:       "Li et al. 2020, arXiv:1812.06127",
 		Uses:        slices.Concat(localSGD, hyper.Needing("client.mu", "(0, inf)", `with 0 it is method "fedavg"`)),
 		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.Mu = 0.01 },
 		Local:       proximalSGD,

@@ -16,7 +16,7 @@ func fedRep() fl.Method {
 	return fl.Method{
 		Name:        "fedrep",
 		Doc:         "FedRep: a shared body and a head of each client's own, the head trained first",
-		Paper:       "Collins et al. 2021, Exploiting Shared Representations for Personalized Federated Learning, arXiv:2102.07078",
+		Paper:       "Collins et al. 2021, arXiv:2102.07078",
 		Uses:        slices.Concat(localSGD, headEpochs),
 		SetDefaults: oneHeadEpoch,
 		Reads:       []string{"head_layers"},

@@ -27,8 +27,8 @@ func fedRoD() fl.Method {
 	return fl.Method{
 		Name:        "fedrod",
 		Doc:         "FedRoD: a shared model for balanced classes, and a linear head of each client's own that is added to it",
-		Paper:       "Chen and Chao 2022, On Bridging Generic and Personalized Federated Learning for Image Classification, arXiv:2107.00778",
-		Differs:     "personal heads are linear, without the paper's hypernetwork, and start at 0, where implementations such as PFLlib's start them as copies of the first head",
+		Paper:       "Chen and Chao 2022, arXiv:2107.00778",
+		Differs:     "personal heads are linear, without the paper's hypernetwork, and start at 0, in PFLlib as copies of the first head",
 		Uses:        slices.Concat(hyper.UsingSGD(), personalLR, forgets("the optimizer of a personal head starts afresh in each round")),
 		Prepare:     balances,
 		StateLen:    func(cfg *fl.Config) int { return cfg.Model.Head(1).Len() },

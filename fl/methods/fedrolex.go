@@ -17,7 +17,7 @@ func fedRolex() fl.Method {
 	m := heteroFL()
 	m.Name = "fedrolex"
 	m.Doc = "FedRolex: HeteroFL with sub-networks that move on by a channel each round"
-	m.Paper = "Alam et al. 2022, FedRolex: Model-Heterogeneous Federated Learning with Rolling Sub-Model Extraction, arXiv:2212.01548"
+	m.Paper = "Alam et al. 2022, arXiv:2212.01548"
 	m.Prepare = prepareRolling
 	return m
 }

@@ -29,11 +29,10 @@ import (
 // projections that the clients of the last round have returned.
 func fedTP() fl.Method {
 	return fl.Method{
-		Name:  "fedtp",
-		Doc:   "FedTP: a hypernetwork makes the queries, keys and values of each client's own self-attention",
-		Paper: "Li et al. 2022, FedTP: Federated Learning by Transformer Personalization, arXiv:2211.01572",
-		Differs: "the hypernetwork and the embeddings take plain gradient steps, as the paper's text has it; the authors' code adds a momentum of 0.9 and a weight decay of 0.001. " +
-			"The sizes of the hypernetwork follow the code. The global model has the mean of the projections that the last round's clients returned, as in the code",
+		Name:    "fedtp",
+		Doc:     "FedTP: a hypernetwork makes the queries, keys and values of each client's own self-attention",
+		Paper:   "Li et al. 2022, arXiv:2211.01572",
+		Differs: "the hypernetwork and the embeddings take plain gradient steps; the authors' code adds a momentum of 0.9 and a weight decay of 0.001. The sizes of the hypernetwork and the global model, with the mean of the last clients' projections, follow the code",
 		Uses: slices.Concat(hyper.UsingSGD(), forgets("the server makes a client's own weights anew in each round"), hyper.Needing("server.hyper_lr", "(0, inf)", ""),
 			hyper.Needing("server.hyper_width", "[1, 65536]", ""), hyper.Using("server.hyper_depth"), hyper.Needing("server.embedding", "[1, 65536]", "")),
 		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) {

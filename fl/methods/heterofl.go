@@ -22,7 +22,7 @@ func heteroFL() fl.Method {
 	return fl.Method{
 		Name:        "heterofl",
 		Doc:         "HeteroFL: clients train sub-networks of their own widths",
-		Paper:       "Diao et al. 2021, HeteroFL: Computation and Communication Efficient Federated Learning for Heterogeneous Clients, arXiv:2010.01264",
+		Paper:       "Diao et al. 2021, arXiv:2010.01264",
 		Uses:        usesWidths,
 		SetDefaults: equally,
 		Reads:       []string{"client.widths"},

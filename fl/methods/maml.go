@@ -25,7 +25,7 @@ func maml() fl.Method {
 	return fl.Method{
 		Name:  "maml",
 		Doc:   "MAML: meta-gradients on validation samples after client.inner_steps",
-		Paper: "Finn et al. 2017, Model-Agnostic Meta-Learning for Fast Adaptation of Deep Networks, arXiv:1703.03400; Chen et al. 2018, Federated Meta-Learning with Fast Convergence and Efficient Communication, arXiv:1802.07876",
+		Paper: "Finn et al. 2017, arXiv:1703.03400; Chen et al. 2018, arXiv:1802.07876",
 		Uses:  slices.Concat(innerSteps, hyper.Using("client.batch", "client.dropout", "client.wrap"), serverStep),
 		SetDefaults: func(c *fl.ClientParams, s *fl.ServerParams) {
 			c.InnerLR, c.InnerSteps, s.LR, s.Weighted = 0.01, 5, 0.03, false
@@ -47,7 +47,7 @@ func maml() fl.Method {
 func mamlAdam() fl.Method {
 	m, adam := maml(), fedAdam()
 	m.Name, m.Doc = "mamladam", "MAML with Adam, without bias correction, as the server's optimizer"
-	m.Paper += "; Reddi et al. 2021, Adaptive Federated Optimization, arXiv:2003.00295"
+	m.Paper += "; Reddi et al. 2021, arXiv:2003.00295"
 	m.Uses = slices.Concat(innerSteps, hyper.Using("client.batch", "client.dropout", "client.wrap"), adaptiveStep, hyper.Using("server.beta2"))
 	m.SetDefaults = func(c *fl.ClientParams, s *fl.ServerParams) {
 		c.InnerLR, c.InnerSteps = 0.01, 5

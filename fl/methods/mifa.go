@@ -16,7 +16,7 @@ func mifa() fl.Method {
 	return fl.Method{
 		Name:    "mifa",
 		Doc:     "MIFA: steps by the mean over all clients of the last change of each, for clients that are often away",
-		Paper:   "Gu et al. 2021, Fast Federated Learning in the Presence of Arbitrary Device Unavailability, arXiv:2106.04159",
+		Paper:   "Gu et al. 2021, arXiv:2106.04159",
 		Differs: "a client's last change keeps the learning rate of the round in which it trained; the paper divides by it and multiplies by the present one",
 		Uses:    slices.Concat(localSGD, serverRate),
 

@@ -22,8 +22,8 @@ func mimeLite() fl.Method {
 	return fl.Method{
 		Name:    "mimelite",
 		Doc:     "MimeLite: local steps use a momentum of the server's, which the gradients of the clients' whole data update",
-		Paper:   "Karimireddy et al. 2020, Mime: Mimicking Centralized Stochastic Algorithms in Federated Learning, arXiv:2008.03606",
-		Differs: "the rule is SGD with momentum; the paper's others, such as Adam, are not here, nor is Mime's correction of the gradients. Traffic does not count the momentum and the gradient",
+		Paper:   "Karimireddy et al. 2020, arXiv:2008.03606",
+		Differs: "the rule is SGD with momentum, without the paper's others and Mime's correction of the gradients. Traffic does not count the momentum and the gradient",
 		Uses: slices.Concat(hyper.UsingSteps(), personalLR, forgets(why), hyper.Needing("client.optimizer", "sgd", why), hyper.Needing("client.momentum", "0", why+"; set server.beta1"),
 			hyper.Using("client.weight_decay", "server.beta1", "server.weighted")),
 		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.Beta1, s.Weighted = 0.9, false },

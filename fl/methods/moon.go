@@ -26,7 +26,7 @@ func moon() fl.Method {
 	return fl.Method{
 		Name:  "moon",
 		Doc:   "MOON: FedAvg whose clients pull features towards the broadcast model's, away from their last model's",
-		Paper: "Li et al. 2021, Model-Contrastive Federated Learning, arXiv:2103.16257",
+		Paper: "Li et al. 2021, arXiv:2103.16257",
 		Differs: "features are what the network's last layer takes, as in PFLlib, without a projection head of the method's own; a client's last model is the broadcast one in its " +
 			"first round, in the authors' code the initial one",
 		Uses: slices.Concat(localSGD, temperature, hyper.Needing("client.mu", "(0, inf)", `with 0 it is method "fedavg"`)),

@@ -22,7 +22,7 @@ func perFedAvg() fl.Method {
 	return fl.Method{
 		Name:  "perfedavg",
 		Doc:   "Per-FedAvg: an initial model that inner steps personalize well",
-		Paper: "Fallah et al. 2020, Personalized Federated Learning: A Meta-Learning Approach, arXiv:2002.07948",
+		Paper: "Fallah et al. 2020, arXiv:2002.07948",
 		Uses:  slices.Concat(hyper.UsingSteps(), innerSteps),
 		// the paper's inner step, a = 0.01, with which FEMNIST's writers train at FedAvg's
 		// client.lr = 0.1

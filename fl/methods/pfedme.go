@@ -24,7 +24,7 @@ func pFedMe() fl.Method {
 	return fl.Method{
 		Name:  "pfedme",
 		Doc:   "pFedMe: personalized models held near the shared one by client.lambda, which descends their Moreau envelopes",
-		Paper: "Dinh et al. 2020, Personalized Federated Learning with Moreau Envelopes, arXiv:2006.08848",
+		Paper: "Dinh et al. 2020, arXiv:2006.08848",
 		Uses: slices.Concat(hyper.UsingSteps(), forgets("its plain steps remember nothing"),
 			hyper.Needing("client.optimizer", "sgd", "its steps descend Moreau envelopes by their gradients"), hyper.Using("client.weight_decay"),
 			hyper.Needing("client.lambda", "(0, inf)", ""), hyper.Needing("client.inner_lr", "(0, inf)", ""), hyper.Needing("client.inner_steps", "[1, inf)", ""),

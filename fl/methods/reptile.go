@@ -15,7 +15,7 @@ func Reptile() fl.Method {
 	return fl.Method{
 		Name:      "reptile",
 		Doc:       "FedAvg with a server step: learning rate, momentum and decay",
-		Paper:     "Nichol et al. 2018, On First-Order Meta-Learning Algorithms, arXiv:1803.02999",
+		Paper:     "Nichol et al. 2018, arXiv:1803.02999",
 		Uses:      slices.Concat(localSGD, serverStep, hyper.Using("client.mu")),
 		Local:     proximalSGD,
 		NewServer: stepping,

@@ -21,7 +21,7 @@ func scaffold() fl.Method {
 	return fl.Method{
 		Name:  "scaffold",
 		Doc:   "SCAFFOLD: control variates correct the drift of local steps",
-		Paper: "Karimireddy et al. 2020, SCAFFOLD: Stochastic Controlled Averaging for Federated Learning, arXiv:1910.06378",
+		Paper: "Karimireddy et al. 2020, arXiv:1910.06378",
 		Uses: slices.Concat(hyper.UsingSteps(), personalLR, forgets("its plain steps remember nothing"), hyper.Needing("client.optimizer", "sgd", why),
 			hyper.Needing("client.momentum", "0", why), hyper.Needing("client.clip_norm", "0", why), serverRate,
 			hyper.Using("client.weight_decay", "client.bias_decay", "server.weighted")),

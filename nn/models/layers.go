@@ -29,7 +29,7 @@ type LayerSpec struct {
 	Kernel      int         `toml:"kernel,omitempty" json:"kernel,omitempty" in:"[1, 256]" doc:"height and width of a convolution's kernel, up to 11 for a depthwise one" also:"kernel_size"`
 	Width       int         `toml:"width,omitempty" json:"width,omitempty" in:"[1, 1048576]" doc:"columns of a convolution's kernel or of a pool's window, where they differ from its rows, kernel or size"`
 	Padding     string      `toml:"padding,omitempty" json:"padding,omitempty" of:"valid same" doc:"valid (default): no padding; same: zero padding that keeps the image size at stride 1"`
-	Pad         int         `toml:"pad,omitempty" json:"pad,omitempty" in:"[1, 1048576]" doc:"rows and columns of zero padding on each side, as in PyTorch, instead of padding; none along a side on which the kernel or window is 1; for a pool, padding that is ignored by the maximum or mean"`
+	Pad         int         `toml:"pad,omitempty" json:"pad,omitempty" in:"[1, 1048576]" doc:"rows and columns of zero padding on each side, as in PyTorch, instead of padding; none where the kernel or window is 1 wide; a pool ignores it"`
 	NoBias      bool        `toml:"no_bias,omitempty" json:"no_bias,omitempty" doc:"omit the bias of a convolution or dense layer"`
 	Stride      int         `toml:"stride,omitempty" json:"stride,omitempty" in:"[1, 1048576]" doc:"stride of a convolution (default: 1) or of a pool (default: size)"`
 	Dilation    int         `toml:"dilation,omitempty" json:"dilation,omitempty" in:"[1, 1048576]" doc:"dilation of a convolution; default: 1"`
@@ -64,7 +64,7 @@ type LayerSpec struct {
 	ClassToken  bool        `toml:"class_token,omitempty" json:"class_token,omitempty" doc:"prepend a learned class token to the sequence"`
 	Take        string      `toml:"take,omitempty" json:"take,omitempty" of:"last first mean" doc:"step that is the output, or the mean of all steps; default: last"`
 	Approximate string      `toml:"approximate,omitempty" json:"approximate,omitempty" of:"none tanh" doc:"exact GELU (none, default) or its tanh approximation"`
-	Init        string      `toml:"init,omitempty" json:"init,omitempty" of:"torch glorot keras haiku gpt2" doc:"initialization as in PyTorch (default), TensorFlow, Keras, Haiku or GPT-2; with glorot and haiku an LSTM has the constant forget bias of BasicLSTMCell and hk.LSTM"`
+	Init        string      `toml:"init,omitempty" json:"init,omitempty" of:"torch glorot keras haiku gpt2" doc:"initialization as in PyTorch (default), TensorFlow, Keras, Haiku or GPT-2; with glorot and haiku the forget bias of an LSTM, too"`
 	Optional    bool        `toml:"optional,omitempty" json:"optional,omitempty" doc:"allow sub-networks to omit the layer, by the choice on = 0 or 1"`
 	Depth       int         `toml:"depth,omitempty" json:"depth,omitempty" in:"[1, 256]" doc:"number of consecutive blocks; default: 1" also:"repeat"`
 	Body        []LayerSpec `toml:"body,omitempty" json:"body,omitempty" doc:"layers of the main branch of a residual block"`

@@ -23,9 +23,8 @@ func newDataFleet(a *app) *cobra.Command {
 		Use:   "fleet [FILE]",
 		Short: "Show the simulated devices of the clients",
 		Long: "Show the simulated devices of the clients: their speeds and links, how long a client's local training\n" +
-			"takes with the model and the method of a study, how many jobs fail, and how many clients are\n" +
-			"available over a day. Nothing is trained. Times are for the whole model and for a client that\n" +
-			"stays available.",
+			"of the whole model takes with a study's method, how many jobs fail, and how many clients are available\n" +
+			"over a day. Nothing is trained.",
 		Example: "  fedfast data fleet --preset quickstart --set fleet.devices=phones --set fleet.availability=daily",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {

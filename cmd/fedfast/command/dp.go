@@ -38,7 +38,7 @@ func newDP(a *app) *cobra.Command {
 	sigma := &cobra.Command{
 		Use:   "sigma",
 		Short: "Compute the noise that an epsilon needs",
-		Long:  "Compute the least noise multiplier with which a plan costs at most --epsilon at a delta, by Rényi divergences\n(RDP) and by the distribution of the privacy loss (PLD).\n\n" + about,
+		Long:  "Compute the least noise multiplier with which a plan of fedfast dp epsilon costs at most --epsilon.",
 		Args:  cobra.NoArgs,
 		RunE:  a.work(func(*cobra.Command, []string) error { return flagged(o.printSigma(a)) }),
 	}

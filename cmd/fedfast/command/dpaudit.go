@@ -25,10 +25,10 @@ func newDPAudit(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit [FILE]",
 		Short: "Look for bugs in the privacy of a run",
-		Long: "Train a private run in which some clients are canaries, which send what is easiest to find again when a coin\n" +
-			"says so, and guess from what the server receives which of them took part. Prints an epsilon that the run\n" +
-			"exceeds with a confidence of 95 % (Steinke, Nasr and Jagielski 2023), and compares the noise with what was\n" +
-			"promised. Ends with exit code 1 if the lower bound is above the account's epsilon, or the noise too low.",
+		Long: "Train a private run in which some clients are canaries, which send what is easiest to find again when\n" +
+			"a coin says so, and guess from what the server receives which of them took part. Print an epsilon that\n" +
+			"the run exceeds with a confidence of 95 % (Steinke, Nasr and Jagielski 2023). The exit code is 1 if it\n" +
+			"is above the account's epsilon, or the noise lower than promised.",
 		Example: "  fedfast dp audit --preset dp --set rounds=20",
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    a.work(func(cmd *cobra.Command, args []string) error { return o.print(cmd.Context(), a, args) }),

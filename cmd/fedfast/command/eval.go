@@ -39,9 +39,8 @@ func newEval(a *app) *cobra.Command {
 		Short: "Evaluate a model, optionally writing its predictions",
 		Long: "Evaluate the model returned by a study, or one in a file, on all clients: the global model, and the\n" +
 			"model personalized by local training, with the learning rate client.personal_lr (or client.lr) and no\n" +
-			"schedule over rounds. For a study, the errors are the ones it reported itself: clients have the state\n" +
-			"kept by the method and the hyperparameters chosen by the client tuner. Model and data are the study's,\n" +
-			"or those of FILE or --preset; change them with --set.",
+			"schedule over rounds. For a study, the errors are the ones it reported itself. Model and data are the\n" +
+			"study's, or those of FILE or --preset; change them with --set.",
 		Example: "  fedfast eval s --set data.path=other --predictions test.parquet\n" +
 			"  fedfast eval model.safetensors --preset femnist --set data.path=DIR --set eval.personalized=false",
 		Args:    cobra.RangeArgs(1, 2),

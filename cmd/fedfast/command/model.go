@@ -40,8 +40,7 @@ func newModelImport(a *app) *cobra.Command {
 		Short: "Convert a PyTorch module to a study file and weights",
 		Long: "Convert a PyTorch module to a study file with layers, and its weights, from which a study can start.\n" +
 			"Python runs SCRIPT.py and traces the module it defines; operations without a matching layer are\n" +
-			"reported. Both networks must give the same output for an input. Parameter names are kept. The study\n" +
-			"file still needs data.",
+			"reported. Both networks must give the same output for an input. The study file still needs data.",
 		Example: "  fedfast model import net.py --input 3x32x32\n" +
 			"  fedfast run net.toml --set data.name=cifar10 --set data.path=DIR",
 		Args:    cobra.ExactArgs(1),

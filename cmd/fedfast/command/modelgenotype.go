@@ -33,8 +33,7 @@ func newModelGenotype(a *app) *cobra.Command {
 		Short: "Derive the network found by a DARTS search",
 		Long: "Derive the discrete network of cells from a trained darts-cifar model: as in DARTS, each node keeps\n" +
 			"its two strongest inputs, each with its strongest operation. --out writes a study file with these\n" +
-			"layers and the study's data, which trains from new weights. --random draws a genotype from --seed\n" +
-			"instead, as a baseline.",
+			"layers and the study's data.",
 		Example: "  fedfast run --study s --set method=fednas --set model=darts-cifar --set client.alpha_lr=0.003 --set data.name=cifar10 --set data.path=DIR\n" +
 			"  fedfast model genotype s --out derived.toml\n" +
 			"  fedfast run derived.toml",

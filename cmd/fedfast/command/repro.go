@@ -34,9 +34,9 @@ func newRepro(a *app) *cobra.Command {
 		ValidArgsFunction: completeFirst(cellNames),
 		Short:             "Reproduce an experiment of a paper and compare with the published numbers",
 		Long: "Reproduce an experiment of a paper and compare the result with the published numbers. NAME is a cell\n" +
-			"of a table, or a prefix of several, as listed by `fedfast repro list`. Run the same command again to\n" +
-			"resume. Each seed writes a small file of metrics to --out; `fedfast repro merge` builds the table from\n" +
-			"these, also from several machines.",
+			"of a table, or a prefix of several (see fedfast repro list). The same command resumes. Each seed\n" +
+			"writes a file of metrics to --out; fedfast repro merge builds the table from these, also from several\n" +
+			"machines.",
 		Example: "  fedfast repro fathom-table1/lr0.05 --data femnist --scale 0.2 --seeds 2\n" +
 			"  fedfast repro fedex-table1/femnist-noniid/sha --data femnist --scale 0.1 --shard 1/4",
 		Args: cobra.MatchAll(cobra.ExactArgs(1)),

@@ -28,9 +28,8 @@ func newDiff(a *app) *cobra.Command {
 		Short:             "Find the first decision and round in which two studies differ",
 		Long: "Compare the records of two studies, also packed ones: their configurations and data, what their tuners\n" +
 			"decided, and what each round measured, to the last bit, with the digests of the weights. Studies with\n" +
-			"--set digests=all also tell which clients' changes differ first, and in which tensors. The exit status\n" +
-			"is 0 if data, decisions, rounds and results are equal, and 1 if not. The rounds of an unfinished study\n" +
-			"are compared as far as they go.",
+			"--set digests=all also show which clients' changes differ first, and in which tensors. The exit status\n" +
+			"is 0 if all is equal, and 1 if not. Unfinished studies are compared as far as they go.",
 		Example: "  fedfast study diff monday tuesday",
 		Args:    cobra.ExactArgs(2),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {

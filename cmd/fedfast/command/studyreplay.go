@@ -33,10 +33,9 @@ func newReplay(a *app) *cobra.Command {
 		Use:               "replay STUDY",
 		ValidArgsFunction: completeStudy,
 		Short:             "Show the local training of one client in one round, step by step",
-		Long: "Train a trial of a finished study, in a directory or a pack, again up to a round, and show each local step\n" +
-			"of one client in it: the loss, the learning rate, the norms of the gradient and of the step, and the\n" +
-			"samples. All that the round measured must equal the record, also the client's digests where the study\n" +
-			"has digests = \"all\". Nothing of the study changes.",
+		Long: "Train a trial of a finished study, in a directory or a pack, again up to a round, and show each local\n" +
+			"step of one client in it: the loss, the learning rate, the norms of the gradient and of the step, and\n" +
+			"the samples. All that the round measured must equal the record. Nothing of the study changes.",
 		Example: "  fedfast study replay first --round 3 --client 7 --weights client.safetensors",
 		Args:    cobra.ExactArgs(1),
 		RunE:    a.work(func(cmd *cobra.Command, args []string) error { return o.replay(cmd.Context(), a, args[0]) }),

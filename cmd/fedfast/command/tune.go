@@ -90,7 +90,7 @@ func (o *tuneOptions) addTuneFlags(cmd *cobra.Command) {
 	o.ui.addFlags(f)
 	f.BoolVar(&o.allowTunerChange, "allow-tuner-change", false, "resume a study even if its tuner binary has changed")
 	f.Var(&o.baseline, "baseline", "then also train what is in `LIST`, to compare: local (each client alone), pooled (all samples together), "+
-		"random=N (N random configurations, for as many rounds as the winner; random=equal: as many as the study's rounds allow)")
+		"random=N (N random configurations; random=equal: as many as the study's rounds allow)")
 }
 
 func (o *tuneOptions) validate() error {

@@ -31,9 +31,9 @@ func newTunerCheck(a *app) *cobra.Command {
 		Use:               "check NAME|BINARY|DIR",
 		ValidArgsFunction: completeFirst(builtinNames),
 		Short:             "Check that a tuner follows the protocol",
-		Long: "Check that a tuner follows the protocol. The check runs studies without training, repeats them in other\n" +
-			"processes and from recorded states, and kills and stops the tuner midway. The exit code is 1 if a check\n" +
-			"fails. To see what the tuner chooses, without training: fedfast tune --table example --tuner NAME",
+		Long: "Check that a tuner follows the protocol: run studies without training, repeat them in other processes\n" +
+			"and from recorded states, and kill and stop the tuner midway. The exit code is 1 if a check fails. To\n" +
+			"see what the tuner chooses: fedfast tune --table example --tuner NAME",
 		Args: cobra.ExactArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0]) }),
 	}

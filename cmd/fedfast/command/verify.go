@@ -40,10 +40,10 @@ func newPack(a *app) *cobra.Command {
 		Use:               "pack DIR",
 		ValidArgsFunction: completeStudy,
 		Short:             "Pack the record of a finished study into one file",
-		Long: "Pack the record of a finished study into one file of some kB: configuration, fingerprints of the data,\n" +
-			"version, decisions of the tuner, what each round measured, digests, results and errors; of several seeds\n" +
-			"into one file each. There are no weights and no samples in it; the paths of files in the configuration\n" +
-			"are. Anybody who has the data can train it again with fedfast verify.",
+		Long: "Pack the record of a finished study into one file of some kB, without weights and samples, but with\n" +
+			"paths of files: configuration, fingerprints of the data, version, decisions of the tuner, what each\n" +
+			"round measured, digests, results and errors; of several seeds into one file each. Anybody who has the\n" +
+			"data can train it again with fedfast verify.",
 		Example: "  fedfast study pack first\n  fedfast study pack first --sign key.pem",
 		Args:    cobra.ExactArgs(1),
 		RunE:    a.work(func(cmd *cobra.Command, args []string) error { return a.pack(cmd.Context(), args[0], out, sign) }),
@@ -136,10 +136,10 @@ func newVerify(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify FILE",
 		Short: "Train a packed study again and compare it to the bit",
-		Long: "Train trials of a packed study, or of one in a directory, again on the data at hand, with the recorded\n" +
-			"decisions of its tuners, evaluate their models, and compare each round, the weights and all errors with\n" +
-			"the record, to the bit. The exit status is 0 if all that was made again is equal, and 1 if not or if the\n" +
-			"data is not at hand: then the record alone is checked. Nothing is written.",
+		Long: "Train trials of a study or a pack again on the data at hand, with the recorded decisions of its\n" +
+			"tuners, evaluate their models, and compare each round, the weights and all errors with the record, to\n" +
+			"the bit. The exit status is 0 if all is equal, and 1 if not or if the data is not at hand: then the\n" +
+			"record alone is checked. Nothing is written.",
 		Example: "  fedfast verify first.fedfast\n  fedfast verify first.fedfast --all --set data.path=/data/femnist",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {

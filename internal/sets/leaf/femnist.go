@@ -25,7 +25,7 @@ func femnistSet() data.Set {
 			{Source: "LEAF's scripts", Totals: data.Totals{Clients: 3597, Train: 817_851}},
 			{Source: "LEAF's documentation", Totals: data.Totals{Clients: 3550, Train: 805_263}},
 		},
-		Path: "a folder of LEAF JSON files (.json or .json.gz) with train/ and test/, as LEAF's scripts make it; the set tff-femnist is the same handwriting, ready to download",
+		Path: "a folder of LEAF JSON files (.json or .json.gz) with train/ and test/, as LEAF's scripts make it; tff-femnist is ready to download",
 	}, Load: loadFEMNIST}
 }
 

@@ -33,8 +33,7 @@ func smallSet() data.Set {
 	s.Name = "fashion-small"
 	s.Doc = "a part of Fashion-MNIST (pictures of clothes; MIT licence, Zalando SE) inside the program: " +
 		"the first 900 training and 200 test images of each class; see fashion-mnist for all"
-	s.Clients = "100 unless data.clients says otherwise, dealt by a Dirichlet distribution of 0.3 a class " +
-		"(data.alpha = 3) unless data.partition says otherwise"
+	s.Clients = "100 by default, dealt by a Dirichlet distribution of 0.3 a class (data.alpha = 3)"
 	s.Samples = "9,000 + 2,000"
 	s.Published = []data.Published{{Source: "the program", Totals: data.Totals{Train: 9_000, Test: 2_000}}}
 	s.Path, s.DefaultPath = "", ""

@@ -25,7 +25,7 @@ const ownTargets = "y: n or (n, 1) classes from 0, or their names, n or (n, k) f
 func Sets() []data.Set {
 	set := func(name, doc, input string, kind data.Kind, load func(*ownArrays) (data.View, error)) data.Set {
 		return data.Set{SetInfo: data.SetInfo{
-			Name: name, Doc: "your own data: " + doc, Kind: kind, Input: input, Clients: "those that the array client names, else dealt by data.partition", Samples: "as many as the arrays have",
+			Name: name, Doc: "your own data: " + doc, Kind: kind, Input: input, Clients: "by the array client, else dealt", Samples: "as in the file",
 			Path: npzPath, OwnTest: true,
 		}, Load: func(_ context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
 			return loadNPZ(cfg, load)

@@ -33,7 +33,7 @@ var doc = fmt.Sprintf("; a label: column %s, integers from 0, names or, to predi
 // and parquet-text.
 func Sets() []data.Set {
 	set := func(info data.SetInfo, load func(*own, context.Context) (data.View, error)) data.Set {
-		info.Clients, info.Samples = "those that the column of clients names, else dealt by data.partition", "as many as the files have"
+		info.Clients, info.Samples = "by the column of clients, else dealt", "as in the files"
 		info.Path, info.OwnTest = path, true
 		return data.Set{SetInfo: info, Load: func(ctx context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
 			return loadOwn(ctx, cfg, load)

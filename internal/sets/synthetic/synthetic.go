@@ -190,7 +190,7 @@ func syntheticSet() data.Set {
 		Name: "synthetic",
 		Doc: "SYNTHETIC(alpha, beta) of Li et al. and LEAF: every client labels its points by a linear model of its own, drawn at start; no download. " +
 			"data.alpha sets how far the models are apart, data.beta how far the points are (0, 0.5, 1 in the paper)",
-		Kind: data.Vector, Input: "60 numbers", Classes: Classes, Clients: "30 unless data.clients says otherwise",
+		Kind: data.Vector, Input: "60 numbers", Classes: Classes, Clients: "30 by default",
 		Samples: "50 + a log-normal number (4, 2) a client; data.samples sets their mean", Synthetic: true, AlphaBeta: true,
 	}, Load: loadSynthetic}
 }

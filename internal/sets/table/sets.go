@@ -30,8 +30,8 @@ func Sets() []data.Set {
 		Doc: "your own tables in text form, with tabs, semicolons, | or commas between fields. data.label_column names " +
 			"what to predict, data.client_column whose a row is; without it each of several files is a client. Columns are " +
 			"numbers, dates (days since 1970) or categories (an input for each), by their values or data.columns",
-		Clients: "those of data.client_column, or one for each file, else dealt by data.partition",
-		Samples: "as many as the files have rows",
+		Clients: "by data.client_column, or one per file, else dealt",
+		Samples: "as in the files",
 		Path: "a file, a pattern such as \"sites/*.csv\", or a folder with .csv, .tsv, .data or .txt files, plain, .gz or " +
 			".zst: names with the word test, of files or their folders, hold the test samples",
 	}, Load: func(ctx context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
