@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/fedfast/fedfast/kernels/det"
 )
@@ -27,9 +28,18 @@ type Dim struct {
 	Name    string  // study key, e.g. "client.lr"
 	Kind    DimKind // how it is drawn
 	Lo, Hi  float64 // ends on the drawn scale, both included; unused for Choice
+	Base    float64 // with a Step the value at s = 0
+	Step    float64 // Uniform, Int: x = Base + Step s, s whole; 0: x = s
 	Choices []Value // Choice: the values, without repetition
 	When    *When   // the points to which it belongs; nil is all
 }
+
+// maxSteps bounds the values of a dimension with a step: a tuner in another language gets
+// them as choices.
+const maxSteps = 1000
+
+// Whole says whether the dimension takes integers on its drawn scale.
+func (d Dim) Whole() bool { return d.Kind == Int || d.Kind == Log2 || d.Step != 0 }
 
 // When makes a dimension one of the points alone whose value of the dimension Parent, a
 // Choice, is among Values. Other points lack it, and train with what the study file sets.
@@ -46,6 +56,9 @@ const tolerance = 1e-9
 func (d Dim) Check() error {
 	if d.Name == "" {
 		return errors.New("missing name of a dimension")
+	}
+	if d.Step != 0 {
+		return d.checkStep()
 	}
 	if d.Kind == Choice {
 		if len(d.Choices) == 0 {
@@ -89,12 +102,39 @@ func (d Dim) Check() error {
 	return nil
 }
 
+// checkStep is Check for a dimension with a step.
+func (d Dim) checkStep() error {
+	whole := func(x float64) bool { return x == math.Trunc(x) && math.Abs(x) <= 1<<52 }
+	switch low, high := d.ends(); {
+	case d.Kind != Int && d.Kind != Uniform:
+		return fmt.Errorf("%s: only int and uniform take a step, not %s", d.Name, d.Kind)
+	case !(d.Step > 0) || !(d.Lo <= d.Hi) || !(d.Hi-d.Lo < maxSteps) || !det.Finite(low+high):
+		return fmt.Errorf("%s: [%v, %v] by %v: the step must be positive, and lead to at most %d values",
+			d.Name, low, high, d.Step, maxSteps)
+	case d.Kind == Int && !(whole(d.Step) && whole(low) && whole(high)):
+		return fmt.Errorf("%s: int needs integer bounds and an integer step, not [%v, %v] by %v", d.Name, low, high, d.Step)
+	case !whole(d.Lo) || !whole(d.Hi):
+		return fmt.Errorf("%s: steps of %v from %v pass %v: end at %v", d.Name, d.Step, low, high, d.Value(math.Floor(d.Hi)))
+	}
+	return nil
+}
+
+// ends returns the ends as a study file has them.
+func (d Dim) ends() (low, high float64) {
+	if d.Step == 0 {
+		return d.Lo, d.Hi
+	}
+	low, _ = d.Value(d.Lo).Float()
+	high, _ = d.Value(d.Hi).Float()
+	return low, high
+}
+
 // Sample turns u, uniform in [0, 1), into a value of the dimension.
 func (d Dim) Sample(u float64) Value {
-	switch d.Kind {
-	case Choice:
+	switch {
+	case d.Kind == Choice:
 		return d.Choices[min(int(float64(u*float64(len(d.Choices)))), len(d.Choices)-1)]
-	case Int, Log2:
+	case d.Whole():
 		return d.Value(min(d.Lo+math.Floor(float64(u*(d.Hi-d.Lo+1))), d.Hi))
 	default:
 		return d.Value(d.Lo + float64(u*(d.Hi-d.Lo)))
@@ -118,7 +158,7 @@ func (d Dim) Perturb(centre Value, eps, u float64) Value {
 		return centre
 	}
 	s := d.Scale(centre)
-	if d.Kind == Int || d.Kind == Log2 {
+	if d.Whole() {
 		w := math.Ceil(float64(eps * (d.Hi - d.Lo)))
 		s += math.Floor(float64(u*(float64(2*w)+1))) - w
 	} else {
@@ -148,6 +188,10 @@ func (d Dim) Contains(v Value) error {
 	switch {
 	case !(x >= lo-slack && x <= hi+slack): // NaN too
 		return fmt.Errorf("%s = %s is outside [%v, %v]", d.Name, v, lo, hi)
+	case d.Step != 0:
+		if near, _ := d.Value(d.Scale(v)).Float(); math.Abs(x-near) > slack {
+			return fmt.Errorf("%s = %s is not an integer number of steps of %v from %v", d.Name, v, d.Step, lo)
+		}
 	case d.Kind == Int && x != math.Trunc(x):
 		return fmt.Errorf("%s = %s is not an integer", d.Name, v)
 	case d.Kind == Log2:
@@ -161,6 +205,13 @@ func (d Dim) Contains(v Value) error {
 // Value maps a point of the drawn scale to the value: 10^s for log10 and so on. It
 // is not for Choice, which has no scale.
 func (d Dim) Value(s float64) Value {
+	if d.Step != 0 {
+		x := d.Base + float64(d.Step*s)
+		if d.Kind == Uniform { // 0.3 for three steps of 0.1
+			x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 15, 64), 64)
+		}
+		return Num(x)
+	}
 	switch d.Kind {
 	case Log10:
 		return Num(det.Pow10(s))
@@ -177,17 +228,18 @@ func (d Dim) Value(s float64) Value {
 // rounded. It is not for Choice.
 func (d Dim) Scale(v Value) float64 {
 	x, _ := v.Float()
-	switch d.Kind {
-	case Log10:
+	switch {
+	case d.Step != 0:
+		x = math.Round((x - d.Base) / d.Step)
+	case d.Kind == Log10:
 		x = det.Log10(x)
-	case Log10OneMinus:
+	case d.Kind == Log10OneMinus:
 		x = det.Log10(1 - x)
-	case Log2:
+	case d.Kind == Log2:
 		_, e := math.Frexp(x)
 		x = float64(e - 1)
-	case Int:
+	case d.Kind == Int:
 		x = math.Round(x)
-	default:
 	}
 	if math.IsNaN(x) {
 		return d.Lo

@@ -35,6 +35,8 @@ const spaceTOML = `
 "server.lr" = {log10 = [-1, 1]}
 "server.gamma" = {log10_1m = [-4, -2]}
 "client.epochs" = {int = [1, 5]}
+"client.steps" = {int = [10, 50], step = 8}
+"client.momentum" = {uniform = [0, 0.9], step = 0.1}
 "client.batch" = {log2 = [3, 7]}
 "client.dropout" = {uniform = [0, 0.5]}
 `
@@ -148,6 +150,9 @@ func TestContainsRefuses(t *testing.T) {
 		{"server.lr", tuners.Str("big"), "not a number"},
 		{"server.gamma", tuners.Num(0.5), "outside"},
 		{"client.epochs", tuners.Num(2.5), "not an integer"},
+		{"client.steps", tuners.Num(20), "not an integer number of steps of 8 from 10"},
+		{"client.steps", tuners.Num(58), "outside [10, 50]"},
+		{"client.momentum", tuners.Num(0.25), "not an integer number of steps of 0.1 from 0"},
 		{"client.batch", tuners.Num(48), "not a power of two"},
 		{"server.momentum", tuners.Num(0.5), "not one of the choices [0 0.9]"},
 		{"server.mu", tuners.Num(0.5), "server.mu is not a dimension of the space"},
@@ -179,6 +184,18 @@ func TestParseDimErrors(t *testing.T) {
 		{"x = {int = 3}", "x: int needs a list, not 3"},
 		{"x = {int = [1, 2, 3]}", "x: int needs two numbers [low, high], not 3 values"},
 		{"x = {int = [1, 2.5]}", "x: int needs integer bounds"},
+		{"x = {int = [8, 64], step = 10}", "x: steps of 10 from 8 pass 64: end at 58"},
+		{"x = {int = [8, 64], step = 0}", "x: step must be a positive number, not 0"},
+		{"x = {int = [8, 64], step = \"8\"}", "x: step must be a positive number, not 8"},
+		{"x = {int = [8, 64], step = -8}", "x: step must be a positive number, not -8"},
+		{"x = {int = [64, 8], step = 8}", "needs finite bounds [low, high], not [64, 8]"},
+		{"x = {int = [8, 64], step = inf}", "x: step must be a positive number, not +Inf"},
+		{"x = {int = [8, 64], step = 0.5}", "x: int needs integer bounds and an integer step, not [8, 64] by 0.5"},
+		{"x = {int = [0, 1000000], step = 3}", "and lead to at most 1000 values"},
+		{"x = {uniform = [0, 1e308], step = 1e-300}", "and lead to at most 1000 values"},
+		{"x = {log2 = [0, 8], step = 2}", "x: only int and uniform take a step, not log2"},
+		{"x = {choice = [1, 2], step = 1}", "x: only int and uniform take a step, not choice"},
+		{"x = {step = 1}", "exactly one"},
 		{"x = {int = [5, 1]}", "needs finite bounds [low, high], not [5, 1]"},
 		{"x = {uniform = ['a', 'b']}", "x: uniform needs two numbers"},
 		{"x = {uniform = [0, inf]}", "x: uniform needs finite bounds"},
@@ -221,8 +238,8 @@ func TestSpaceOrderAndWith(t *testing.T) {
 	if lr, _ := more.Dim("server.lr"); lr.Kind != tuners.Log10 || len(more) != len(s)+1 {
 		t.Errorf("With replaced a dimension of the study: %v", more)
 	}
-	if got := len(more.Matching("client.*")); got != 3 {
-		t.Errorf("client.* matches %d dimensions, want 3", got)
+	if got := len(more.Matching("client.*")); got != 5 {
+		t.Errorf("client.* matches %d dimensions, want 5", got)
 	}
 	if _, err := tuners.NewSpace(s[0], s[0]); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("a repeated dimension: got error %v", err)

@@ -68,6 +68,12 @@ func paramsFromWire(p *tunerv1.Params) Params {
 func dimsToWire(dims []Dim) []*tunerv1.Dim {
 	var out []*tunerv1.Dim
 	for _, d := range dims {
+		if d.Step != 0 { // a tuner that knows no steps picks legal values
+			for s := d.Lo; s <= d.Hi; s++ {
+				d.Choices = append(d.Choices, d.Value(s))
+			}
+			d.Kind, d.Lo, d.Hi = Choice, 0, 0
+		}
 		w := &tunerv1.Dim{Name: d.Name, Kind: kindToWire[d.Kind], Lo: d.Lo, Hi: d.Hi}
 		for _, v := range d.Choices {
 			w.Choices = append(w.Choices, valueToWire(v))

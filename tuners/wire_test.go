@@ -27,6 +27,16 @@ func TestDescriptionOverTheWire(t *testing.T) {
 	}
 }
 
+// TestStepsOverTheWire has a dimension with a step arrive as the choice of its values.
+func TestStepsOverTheWire(t *testing.T) {
+	d := Dim{Name: "x", Kind: Int, Base: 8, Step: 8, Hi: 2}
+	got, err := dimsFromWire(dimsToWire([]Dim{d}))
+	want := []Dim{{Name: "x", Kind: Choice, Choices: []Value{Num(8), Num(16), Num(24)}}}
+	if err != nil || !reflect.DeepEqual(got, want) || len(d.Choices) > 0 {
+		t.Errorf("arrives as %v, %v; want %v", got, err, want)
+	}
+}
+
 // TestDecisionOverTheWire has every field of a decision arrive.
 func TestDecisionOverTheWire(t *testing.T) {
 	p := Params{"client.lr": Num(0.5)}

@@ -62,7 +62,7 @@ type Config struct {
 	Budget      Budget         `toml:"budget" by:"tune"`
 	Tuner       Tuner          `toml:"tuner" by:"tune"`
 	ClientTuner ClientTuner    `toml:"client_tuner" by:"tune"`
-	Space       map[string]any `toml:"space" by:"tune" doc:"a dimension of the search space, named like the hyperparameter, such as {log10 = [-4, 0]}; none removes it; space = \"auto\" has the method's keys in the ranges that the tuned board found"`
+	Space       map[string]any `toml:"space" by:"tune" doc:"a dimension of the search space, named like the hyperparameter, such as {log10 = [-4, 0]} or {int = [8, 64], step = 8}; none removes it; space = \"auto\" has the method's keys in the ranges that the tuned board found"`
 }
 
 // The commands that start from a configuration: ModeTune runs a study of many trials,

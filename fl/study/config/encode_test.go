@@ -88,6 +88,8 @@ func drawConfig(t *rapid.T) *Config {
 			map[string]any{"uniform": []any{lo, lo + 1}},
 			map[string]any{"log10": []any{lo, 0.5}},
 			map[string]any{"int": []any{-2.0, 7.0}},
+			map[string]any{"int": []any{-2.0, 7.0}, "step": 3.0},
+			map[string]any{"uniform": []any{0.1, 0.4}, "step": 0.1},
 			map[string]any{"choice": []any{lo, "word", true}},
 		}).Draw(t, "dimension")
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/internal/key"
-	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
@@ -165,15 +164,7 @@ func (c *Config) setDim(s setting) error {
 	if err != nil {
 		return fmt.Errorf("space: %w", err)
 	}
-	values := []any{dim.Lo, dim.Hi}
-	if dim.Kind == tuners.Choice {
-		values = list.Of(dim.Choices, tuners.Value.Any)
-	}
-	table := map[string]any{string(dim.Kind): values}
-	if dim.When != nil {
-		table["when"] = map[string]any{dim.When.Parent: list.Of(dim.When.Values, tuners.Value.Any)}
-	}
-	c.Space[s.name] = table
+	c.Space[s.name] = dim.Table()
 	return nil
 }
 

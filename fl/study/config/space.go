@@ -154,7 +154,7 @@ func trials(d tuners.Dim) []tuners.Value {
 	if d.Kind == tuners.Choice {
 		return d.Choices
 	}
-	if whole := d.Kind == tuners.Int || d.Kind == tuners.Log2; whole {
+	if d.Whole() {
 		var values []tuners.Value
 		for s := d.Lo; s < d.Hi; s += max(1, math.Floor((d.Hi-d.Lo)/64)) {
 			values = append(values, d.Value(s))

@@ -119,7 +119,10 @@ func (a *advice) tuned() {
 // its range and never inside of what they were.
 func assign(d tuners.Dim) string {
 	lo, hi := d.Lo, d.Hi
-	if d.Kind != tuners.Int && d.Kind != tuners.Log2 && hi > lo {
+	if d.Step != 0 {
+		return "space." + strings.ReplaceAll(d.String(), "\" = {", "\"={")
+	}
+	if !d.Whole() && hi > lo {
 		step := math.Pow(10, math.Floor(math.Log10(hi-lo))-1)
 		lo, hi = math.Floor(lo/step+1e-6)*step, math.Ceil(hi/step-1e-6)*step
 	}
@@ -139,7 +142,7 @@ func (a *advice) wider() {
 		}
 		wide, x := d.Hi-d.Lo, d.Scale(v)
 		at, by := (x-d.Lo)/wide, widened*wide
-		if d.Kind == tuners.Int || d.Kind == tuners.Log2 {
+		if d.Whole() {
 			by = math.Ceil(by)
 		}
 		end := "upper"
@@ -189,7 +192,7 @@ func (a *advice) narrower() {
 		}
 		wide := d.Hi - d.Lo
 		lo, hi = max(d.Lo, lo-margin*wide), min(d.Hi, hi+margin*wide)
-		if d.Kind == tuners.Int || d.Kind == tuners.Log2 {
+		if d.Whole() {
 			lo, hi = math.Floor(lo), math.Ceil(hi)
 		}
 		if hi-lo <= narrower*wide {

@@ -175,7 +175,7 @@ func (m *model) unit(at points.Point) []float64 {
 	for i, dim := range m.free {
 		switch d := m.req.Space[dim]; {
 		case d.Kind == tuners.Choice:
-		case points.Whole(d):
+		case d.Whole():
 			x[i] = (x[i] - d.Lo + 0.5) / (d.Hi - d.Lo + 1)
 		default:
 			x[i] = (x[i] - d.Lo) / (d.Hi - d.Lo)
@@ -190,7 +190,7 @@ func (m *model) point(x []float64) points.Point {
 	for i, dim := range m.free {
 		switch d := m.req.Space[dim]; {
 		case d.Kind == tuners.Choice:
-		case points.Whole(d):
+		case d.Whole():
 			x[i] = min(d.Lo+math.Floor(float64(x[i]*(d.Hi-d.Lo+1))), d.Hi)
 		default:
 			x[i] = min(d.Lo+float64(x[i]*(d.Hi-d.Lo)), d.Hi)

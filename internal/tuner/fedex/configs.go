@@ -39,7 +39,7 @@ func perturbAsPaper(space tuners.Space, centre tuners.Params, eps float64, draws
 	p := make(tuners.Params, len(space))
 	for _, d := range space {
 		u := draws.Float64()
-		if d.Kind != tuners.Int && d.Kind != tuners.Log2 {
+		if !d.Whole() {
 			p[d.Name] = d.Perturb(centre[d.Name], eps, u)
 			continue
 		}

@@ -93,6 +93,8 @@ func TestPoints(t *testing.T) {
 		{tuners.Dim{Kind: tuners.Uniform, Lo: 1, Hi: 1}, 5, []float64{1}},
 		{tuners.Dim{Kind: tuners.Log10OneMinus, Lo: -2, Hi: -1}, 2, []float64{0.99, 0.9}},
 		{tuners.Dim{Kind: tuners.Int, Lo: -1, Hi: 2}, 2, []float64{-1, 0, 1, 2}},
+		{tuners.Dim{Kind: tuners.Int, Base: 10, Step: 8, Hi: 2}, 9, []float64{10, 18, 26}},
+		{tuners.Dim{Kind: tuners.Uniform, Base: 0.1, Step: 0.1, Hi: 2}, 9, []float64{0.1, 0.2, 0.3}},
 		{tuners.Dim{Kind: tuners.Log2, Lo: -1, Hi: 2}, 2, []float64{0.5, 1, 2, 4}},
 	} {
 		c.dim.Name = "x"

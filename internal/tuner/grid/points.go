@@ -42,7 +42,7 @@ func axis(d tuners.Dim, points int) float64 {
 	switch {
 	case d.Kind == tuners.Choice:
 		return float64(len(d.Choices))
-	case d.Kind == tuners.Int || d.Kind == tuners.Log2:
+	case d.Whole():
 		return d.Hi - d.Lo + 1
 	case d.Lo == d.Hi:
 		return 1
@@ -55,7 +55,7 @@ func value(d tuners.Dim, k, i int) tuners.Value {
 	switch {
 	case d.Kind == tuners.Choice:
 		return d.Choices[i]
-	case d.Kind == tuners.Int || d.Kind == tuners.Log2:
+	case d.Whole():
 		return d.Value(d.Lo + float64(i))
 	case d.Lo == d.Hi:
 		return d.Value(d.Lo)

@@ -32,14 +32,14 @@ func change(d tuners.Dim, v tuners.Value, factor float64, up bool) tuners.Value 
 		factor = 1 / factor
 	}
 	x, _ := v.Float()
-	switch d.Kind {
-	case tuners.Choice:
+	switch {
+	case d.Kind == tuners.Choice:
 		return v
-	case tuners.Int, tuners.Log2:
+	case d.Whole():
 		return d.Value(min(max(d.Scale(v)+sign, d.Lo), d.Hi))
-	case tuners.Log10OneMinus:
+	case d.Kind == tuners.Log10OneMinus:
 		x = 1 - float64((1-x)*factor)
-	case tuners.Uniform, tuners.Log10:
+	default:
 		x = float64(x * factor)
 	}
 	return d.Value(d.Scale(tuners.Num(x)))

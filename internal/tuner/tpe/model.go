@@ -61,7 +61,7 @@ func newPair(req tuners.OpenRequest, trials []guided.Trial) *pair {
 		switch d := req.Space[dim]; {
 		case d.Kind == tuners.Choice:
 			axes[i] = kde.Axis{Choices: len(d.Choices)}
-		case points.Whole(d):
+		case d.Whole():
 			axes[i] = kde.Axis{Low: d.Lo - 0.5, High: d.Hi + 0.5, Cell: true}
 		default:
 			axes[i] = kde.Axis{Low: d.Lo, High: d.Hi}

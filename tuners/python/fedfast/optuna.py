@@ -27,15 +27,15 @@ def suggest(trial: "optuna.trial.Trial", space: "Mapping[str, Mapping[str, Any]]
     """Suggest values for the dimensions of a space, written as in a study file: {"client.lr": {"log10": [-3, 0]}}."""
     values: "dict[str, Any]" = {}
     for name, dim in space.items():
-        ((kind, given),) = dim.items()
+        ((kind, given),) = ((k, v) for k, v in dim.items() if k != "step")
         if kind == "choice":
             values[name] = trial.suggest_categorical(name, given)
             continue
         low, high = given
         if kind == "int":
-            values[name] = trial.suggest_int(name, low, high)
+            values[name] = trial.suggest_int(name, low, high, step=dim.get("step", 1))
         elif kind == "uniform":
-            values[name] = trial.suggest_float(name, low, high)
+            values[name] = trial.suggest_float(name, low, high, step=dim.get("step"))
         elif kind == "log10":
             values[name] = trial.suggest_float(name, 10.0**low, 10.0**high, log=True)
         elif kind == "log10_1m":

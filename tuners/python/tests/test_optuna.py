@@ -57,6 +57,9 @@ class Objective(unittest.TestCase):
         trial = optuna.trial.FixedTrial({"1 - client.momentum": 0.1, "log2 client.batch": 3})
         got = fedfast.optuna.suggest(trial, {"client.momentum": {"log10_1m": [-3, 0]}, "client.batch": {"log2": [0, 5]}})
         self.assertEqual(got, {"client.momentum": 0.9, "client.batch": 8})
+        trial = optuna.trial.FixedTrial({"client.batch": 24, "client.dropout": 0.2})
+        got = fedfast.optuna.suggest(trial, {"client.batch": {"int": [8, 64], "step": 8}, "client.dropout": {"uniform": [0, 0.5], "step": 0.1}})
+        self.assertEqual(got, {"client.batch": 24, "client.dropout": 0.2})
         with self.assertRaisesRegex(ValueError, "client.lr: unknown kind 'log'"):
             fedfast.optuna.suggest(trial, {"client.lr": {"log": [0, 1]}})
 

@@ -41,7 +41,7 @@ func (s *Study) dimOf(key string, values []tuners.Value) dim {
 	d := dim{name: key, lo: math.Inf(1), hi: math.Inf(-1)}
 	known, ok := s.space.Dim(key)
 	choice := ok && known.Kind == tuners.Choice
-	d.whole = ok && (known.Kind == tuners.Int || known.Kind == tuners.Log2)
+	d.whole = ok && known.Whole() && known.Kind != tuners.Uniform
 	for _, v := range values {
 		x, number := v.Float()
 		choice = choice || !number

@@ -85,6 +85,3 @@ func At(space tuners.Space, free []int, x []float64) Point {
 func (p Point) Project(free []int) []float64 {
 	return list.Of(free, func(dim int) float64 { return p[dim] })
 }
-
-// Whole says whether a dimension takes integers on its drawn scale.
-func Whole(d tuners.Dim) bool { return d.Kind == tuners.Int || d.Kind == tuners.Log2 }

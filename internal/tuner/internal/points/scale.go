@@ -33,11 +33,11 @@ func (s Scale) Draw(d *tuners.Draws) Point {
 	out := make(Point, len(s.Space))
 	for i, dim := range s.Space {
 		u := d.Float64()
-		switch dim.Kind {
-		case tuners.Choice:
+		switch {
+		case dim.Kind == tuners.Choice:
 			k := float64(len(dim.Choices))
 			out[i] = min(math.Floor(float64(u*k)), k-1)
-		case tuners.Int, tuners.Log2:
+		case dim.Whole():
 			out[i] = min(dim.Lo+math.Floor(float64(u*(dim.Hi-dim.Lo+1))), dim.Hi)
 		default:
 			out[i] = min(dim.Lo+float64(u*(dim.Hi-dim.Lo)), dim.Hi)
@@ -67,7 +67,7 @@ func (s Scale) Near(p Point, step float64) []Point {
 			continue
 		}
 		by := float64(step * (d.Hi - d.Lo))
-		if Whole(d) {
+		if d.Whole() {
 			by = max(1, math.Round(by))
 		}
 		with(i, min(p[i]+by, d.Hi))
@@ -79,6 +79,6 @@ func (s Scale) Near(p Point, step float64) []Point {
 // Real says whether a dimension is continuous: its points cannot be listed.
 func (s Scale) Real() bool {
 	return slices.ContainsFunc(s.Space, func(d tuners.Dim) bool {
-		return d.Kind != tuners.Choice && !Whole(d) && d.Lo < d.Hi
+		return d.Kind != tuners.Choice && !d.Whole() && d.Lo < d.Hi
 	})
 }

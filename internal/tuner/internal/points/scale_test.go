@@ -15,18 +15,19 @@ var all = points.Scale{Space: tuners.Space{
 	{Name: "d", Kind: tuners.Log10, Lo: -4, Hi: 0},
 	{Name: "e", Kind: tuners.Log2, Lo: 3, Hi: 7},
 	{Name: "f", Kind: tuners.Uniform, Lo: 2, Hi: 2},
+	{Name: "g", Kind: tuners.Int, Base: 8, Step: 8, Hi: 7},
 }}
 
 func TestFeaturesAreTheScaledDimensions(t *testing.T) {
 	p := tuners.Params{
 		"a": tuners.Bool(true), "b": tuners.Str("only"), "c": tuners.Num(2), "d": tuners.Num(0.1), "e": tuners.Num(64),
-		"f": tuners.Num(2),
+		"f": tuners.Num(2), "g": tuners.Num(24),
 	}
 	at := points.Of(all.Space, p)
-	if want := (points.Point{1, 0, 2, -1, 6, 2}); !slices.Equal(at, want) {
+	if want := (points.Point{1, 0, 2, -1, 6, 2, 2}); !slices.Equal(at, want) {
 		t.Errorf("the point is %v, want %v", at, want)
 	}
-	if got, want := all.Features(at), []float64{0, 1, 0, 0.25, 0.75, 0.75}; !slices.Equal(got, want) {
+	if got, want := all.Features(at), []float64{0, 1, 0, 0.25, 0.75, 0.75, 2.0 / 7}; !slices.Equal(got, want) {
 		t.Errorf("features %v, want %v", got, want)
 	}
 	if back := at.Params(all.Space); !back.Equal(p) {
@@ -50,14 +51,15 @@ func TestDrawsAndNeighboursStayInTheSpace(t *testing.T) {
 		}
 	}
 	for _, step := range []float64{0.1, 0.05, 0.02, 0.01, 0.005} {
-		near := all.Near(points.Point{1, 0, 5, -4, 4, 2}, step)
+		near := all.Near(points.Point{1, 0, 5, -4, 4, 2, 7}, step)
 		want := []points.Point{
-			{0, 0, 5, -4, 4, 2},
-			{2, 0, 5, -4, 4, 2},
-			{1, 0, 4, -4, 4, 2},
-			{1, 0, 5, -4 + 4*step, 4, 2},
-			{1, 0, 5, -4, 5, 2},
-			{1, 0, 5, -4, 3, 2},
+			{0, 0, 5, -4, 4, 2, 7},
+			{2, 0, 5, -4, 4, 2, 7},
+			{1, 0, 4, -4, 4, 2, 7},
+			{1, 0, 5, -4 + 4*step, 4, 2, 7},
+			{1, 0, 5, -4, 5, 2, 7},
+			{1, 0, 5, -4, 3, 2, 7},
+			{1, 0, 5, -4, 4, 2, 6},
 		}
 		if !slices.EqualFunc(near, want, slices.Equal[points.Point]) {
 			t.Errorf("neighbours at %v: %v, want %v", step, near, want)
