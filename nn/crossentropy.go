@@ -10,6 +10,12 @@ var crossEntropy = LossType{
 	Smooths: true, Weighs: true, Label: crossEntropyRow,
 }
 
+// logistic is crossEntropy of the outputs 0 and z.
+var logistic = LossType{
+	Name: Logistic, Doc: "logistic loss of one output, of two classes",
+	Smooths: true, Weighs: true, Label: crossEntropyRow,
+}
+
 func crossEntropyRow(l *Loss, z []float32, label int, grad []float32, scale float64) (loss, weight float64) {
 	share, w := l.Smoothing/float64(len(z)), l.Weight(label)
 	nll := Softmax(z, label, grad)

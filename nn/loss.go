@@ -6,11 +6,12 @@ import "fmt"
 type LossKind string
 
 // The built-in kinds of losses. CrossEntropy is the softmax cross-entropy with one class a
-// label; Sigmoid compares each output by itself with whether it is one of an
-// example's labels, of which there may be any number; Squared and Huber compare the
-// outputs with numbers.
+// label, Logistic that of two classes with one output, see Logit; Sigmoid compares each output
+// by itself with whether it is one of an example's labels, of which there may be any number;
+// Squared and Huber compare the outputs with numbers.
 const (
 	CrossEntropy LossKind = "cross_entropy"
+	Logistic     LossKind = "logistic"
 	Sigmoid      LossKind = "sigmoid"
 	Squared      LossKind = "squared"
 	Huber        LossKind = "huber"
@@ -48,8 +49,15 @@ func (l Loss) kind() LossKind {
 	return l.Kind
 }
 
-// WithLoss returns the model with a loss. The error returns why the two do not fit.
+// WithLoss returns the model with a loss; Logistic ends its network of one output with a
+// Logit. The error returns why the two do not fit.
 func (m *Model) WithLoss(l Loss) (*Model, error) {
+	if l.kind() == Logistic && m.layers[len(m.layers)-1] != Layer(Logit{}) {
+		var err error
+		if m, err = m.withLogit(); err != nil {
+			return nil, err
+		}
+	}
 	if err := l.Check(m.classes); err != nil {
 		return nil, fmt.Errorf("model %s: %w", m.name, err)
 	}
@@ -76,5 +84,5 @@ func (m *Model) TargetsPerExample() int {
 
 // plain reports whether the loss is the cross-entropy that a kernel computes.
 func (m *Model) plain() bool {
-	return m.lossType == &crossEntropy && m.loss.Smoothing == 0 && m.loss.Weights == nil
+	return (m.lossType == &crossEntropy || m.lossType == &logistic) && m.loss.Smoothing == 0 && m.loss.Weights == nil
 }

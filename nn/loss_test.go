@@ -264,7 +264,7 @@ func TestLossChecks(t *testing.T) {
 		loss Loss
 		want string
 	}{
-		{Loss{Kind: "hinge"}, `unknown loss "hinge"; use one of cross_entropy, sigmoid, squared, huber`},
+		{Loss{Kind: "hinge"}, `unknown loss "hinge"; use one of cross_entropy, logistic, sigmoid, squared, huber`},
 		{Loss{Smoothing: 1}, "label smoothing 1: must be in [0, 1)"},
 		{Loss{Kind: Squared, Smoothing: 0.1}, "smooths no labels"},
 		{Loss{Kind: Huber, Options: HuberOptions{}}, "delta 0: must be above 0"},

@@ -60,7 +60,7 @@ type LossType struct {
 var lossTypes = struct {
 	sync.RWMutex
 	all []*LossType
-}{all: []*LossType{&crossEntropy, &sigmoid, &squared, &huber}}
+}{all: []*LossType{&crossEntropy, &logistic, &sigmoid, &squared, &huber}}
 
 // RegisterLoss makes a loss known by its name to study files, lists and help of this
 // program. The error describes what is wrong with it, or that the name is taken.

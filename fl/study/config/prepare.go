@@ -78,14 +78,21 @@ func Input(fed *data.Federation) nn.Shape {
 
 // model builds the configured model for the federation's examples.
 func (c *Config) model(fed *data.Federation) (*nn.Model, error) {
-	input := Input(fed)
+	input, outputs := Input(fed), fed.Classes
+	if c.Loss.Name == string(nn.Logistic) {
+		if outputs != 2 || fed.Target != data.OneClass {
+			return nil, &key.Error{Key: "loss.name", Problem: fmt.Sprintf(
+				" = %q: for two classes, and %s has %d outputs; leave it out", c.Loss.Name, fed.Name, outputs)}
+		}
+		outputs = 1
+	}
 	if c.Model.Name == "" {
 		if len(c.Model.Layers) == 0 {
 			return nil, fmt.Errorf("model is not set; use one of %s or [[model.layers]]", strings.Join(models.Names(), ", "))
 		}
-		return models.FromLayers(models.WithInit(c.Model.Layers, c.drawnBy()), input, fed.Classes)
+		return models.FromLayers(models.WithInit(c.Model.Layers, c.drawnBy()), input, outputs)
 	}
-	return models.New(c.Model.Name, models.Options{Classes: fed.Classes, Input: input, Init: c.drawnBy()})
+	return models.New(c.Model.Name, models.Options{Classes: outputs, Input: input, Init: c.drawnBy()})
 }
 
 // precision returns the precision of the products, or an error like WithPrecision.
