@@ -92,6 +92,10 @@ type Federation struct {
 	// Columns describe the numbers of a sample of a table as the set's Load returns it, C of
 	// them, a missing one being NaN. Open makes inputs of them, whose number C then is.
 	Columns []Column
+	// Inputs says which inputs each of Columns became; nil where each client's are scaled by its own samples.
+	Inputs []ColumnInputs
+	// ClassNames are the values of a table's label that are classes, in their order; nil with Config.Positive.
+	ClassNames []string
 	// Sent is how many bytes of statistics of its training samples a client sends before
 	// training, at most; they have no noise.
 	Sent int

@@ -121,17 +121,20 @@ func (c *Config) sends(column *Column, s *columnStats) (bytes int) {
 	return bytes
 }
 
-// encodedColumn says which inputs a column becomes.
-type encodedColumn struct {
-	width           int
-	gap             bool // the last one says that there is no value
-	fill, mean, std float32
-	places          []int32 // of the values of a category, -1 of those that no input stands for
+// ColumnInputs says which inputs a column of a table becomes: of a number x one, (x - Mean) / Std, and of a category
+// one for each value.
+type ColumnInputs struct {
+	// Width counts them. With Gap the last one is 1 where there is no value, which then is Fill.
+	Width           int
+	Gap             bool
+	Fill, Mean, Std float32
+	// Places tells which of its inputs the values of a category have, -1 for one for which none stands; nil is a number.
+	Places []int32
 }
 
 // encoder makes inputs of a sample's columns: a category becomes an input for each value, 1 or 0.
 type encoder struct {
-	columns []encodedColumn
+	columns []ColumnInputs
 	width   int
 }
 
@@ -140,20 +143,20 @@ func (e *encoder) expand(x []float32) {
 	raw := x[len(x)-len(e.columns):]
 	for i := range e.columns {
 		c, value := &e.columns[i], raw[i]
-		inputs := x[:c.width]
-		x = x[c.width:] // no further than raw[i+1:], since each column has an input
+		inputs := x[:c.Width]
+		x = x[c.Width:] // no further than raw[i+1:], since each column has an input
 		clear(inputs)
 		missing := value != value
-		if missing && c.gap {
-			inputs[c.width-1] = 1
+		if missing && c.Gap {
+			inputs[c.Width-1] = 1
 		}
 		if missing {
-			value = c.fill
+			value = c.Fill
 		}
-		if c.places == nil {
-			inputs[0] = (value - c.mean) / c.std
-		} else if !missing && c.places[int(value)] >= 0 {
-			inputs[c.places[int(value)]] = 1
+		if c.Places == nil {
+			inputs[0] = (value - c.Mean) / c.Std
+		} else if !missing && c.Places[int(value)] >= 0 {
+			inputs[c.Places[int(value)]] = 1
 		}
 	}
 }
@@ -203,32 +206,32 @@ func (c *Config) categories(column *Column, s *columnStats) (places []int32, wid
 // encoder returns the encoder by what was measured of all clients, and of the one whose samples it is for,
 // which is the same unless Normalize is "client".
 func (c *Config) encoder(columns []Column, all, own []columnStats) *encoder {
-	e := &encoder{columns: make([]encodedColumn, len(columns))}
+	e := &encoder{columns: make([]ColumnInputs, len(columns))}
 	for i := range columns {
 		column, s, to := &columns[i], &own[i], &e.columns[i]
-		to.gap, to.std, to.width = column.Gaps, 1, 1
+		to.Gap, to.Std, to.Width = column.Gaps, 1, 1
 		mean := s.sum / max(1, s.n)
 		std := math.Sqrt(max(0, s.square/max(1, s.n)-float64(mean*mean)))
-		to.fill = float32(mean)
+		to.Fill = float32(mean)
 		switch {
 		case column.Values != nil:
-			to.places, to.width, _ = c.categories(column, &all[i])
+			to.Places, to.Width, _ = c.categories(column, &all[i])
 		case column.Fixed:
-			to.fill, to.mean, to.std = float32(column.Mean), float32(column.Mean), float32(column.Std)
+			to.Fill, to.Mean, to.Std = float32(column.Mean), float32(column.Mean), float32(column.Std)
 		case c.Normalize != NormalizeNone:
-			if to.mean, to.std = float32(mean), float32(std); std <= 0x1p-23*math.Abs(mean) { // the last bit of a float32
-				to.std = float32(math.Inf(1)) // as good as constant: 0, also where a test sample differs
+			if to.Mean, to.Std = float32(mean), float32(std); std <= 0x1p-23*math.Abs(mean) { // the last bit of a float32
+				to.Std = float32(math.Inf(1)) // as good as constant: 0, also where a test sample differs
 			}
 		}
 		if fill, err := strconv.ParseFloat(c.Impute, 32); err == nil {
-			to.fill = float32(fill)
+			to.Fill = float32(fill)
 		} else if len(s.medians) > 0 {
-			to.fill = float32(s.median())
+			to.Fill = float32(s.median())
 		}
-		if to.gap {
-			to.width++
+		if to.Gap {
+			to.Width++
 		}
-		e.width += to.width
+		e.width += to.Width
 	}
 	return e
 }
@@ -255,6 +258,7 @@ func (c *Config) encode(fed *Federation) error {
 			own.apply(map[source]source{}, &client.Train, &client.Val, &client.Test)
 		})
 	}
+	fed.Inputs = e.columns
 	fed.apply(func(views ...*View) { e.apply(made, views...) })
 	return nil
 }

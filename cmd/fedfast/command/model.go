@@ -16,7 +16,6 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/torchmodel"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
@@ -163,17 +162,6 @@ func newModelExport(a *app) *cobra.Command {
 	return cmd
 }
 
-// normalizedBy says what makes the inputs of a model of an image's or a vector's values.
-func normalizedBy(n *data.Normalized, how string) string {
-	switch {
-	case how == "client":
-		return ", normalized: each client's by the mean and deviation of its own training samples (data.normalize)"
-	case n == nil:
-		return ""
-	}
-	return fmt.Sprintf(", normalized: (x - mean) / std with mean %v and std %v of the channels", n.Mean, n.Std)
-}
-
 func (o *modelExportOptions) run(ctx context.Context, a *app, model string, files []string) error {
 	found := evaluated{Model: model}
 	c, _, err := o.config(a, &found, files)
@@ -198,7 +186,7 @@ func (o *modelExportOptions) run(ctx context.Context, a *app, model string, file
 			return err
 		}
 	}
-	text, err := torchmodel.Export(m, filepath.ToSlash(beside), normalizedBy(fed.Normalized, c.Data.Normalize))
+	text, err := torchmodel.Export(m, filepath.ToSlash(beside), torchmodel.Normalized(fed.Normalized, c.Data.Normalize))
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,9 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/export"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/report"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
@@ -29,14 +32,18 @@ func newExport(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "export STUDY...",
 		ValidArgsFunction: completeStudy,
-		Short:             "Export studies as CSV, JSON Lines or Parquet, or one to TensorBoard",
+		Short:             "Export studies as CSV, JSON Lines or Parquet, or one to TensorBoard, Flower or NVFlare",
 		Long: "Export the tables of a study as CSV, JSON Lines or Parquet: all of them to the directory --out, or one\n" +
 			"to stdout or a file. Several studies, or a directory of --seeds, are one table, whose first columns are\n" +
 			"study and seed. The tables are also views of the SQLite database " + store.File + ":\n" +
 			strings.Join(store.Tables(), ", ") + ".\n\n" +
-			"--format tensorboard writes an event file per trial to the subdirectory " + export.TensorBoardFolder + " of --out.",
-		Example: "  fedfast study export fedavg fedprox scaffold --table rounds --out rounds.csv",
-		Args:    cobra.MinimumNArgs(1),
+			"--format tensorboard writes an event file per trial to the subdirectory " + export.TensorBoardFolder +
+			" of --out.\n\n" +
+			"--format flower writes an app for Flower that trains the network of a finished study in PyTorch with its\n" +
+			"hyperparameters, of `fedfast tune` the tuned ones; --format nvflare a job for NVFlare.",
+		Example: "  fedfast study export fedavg fedprox scaffold --table rounds --out rounds.csv\n" +
+			"  fedfast study export tuned --format flower --out app",
+		Args: cobra.MinimumNArgs(1),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if named := strings.TrimPrefix(filepath.Ext(o.out), "."); o.table != "" && !cmd.Flags().Changed("format") && slices.Contains(export.Formats(), named) {
 				o.format = named
@@ -46,11 +53,13 @@ func newExport(a *app) *cobra.Command {
 		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args) }),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "csv", "output `FORMAT`: csv, jsonl, parquet or tensorboard (with --table, default: that of the file's name)")
+	f.StringVar(&o.format, "format", "csv", "output `FORMAT`: csv, jsonl, parquet, tensorboard, flower or nvflare "+
+		"(with --table, default: that of the file's name)")
 	f.StringVar(&o.table, "table", "", "export only this `TABLE`, to stdout or to the file --out")
 	f.IntVar(&o.after, "after", 0, "with --table, skip this number of rows")
 	f.IntVar(&o.limit, "limit", 0, "with --table, export at most this number of rows (0: all)")
-	f.StringVar(&o.out, "out", "", "write to `PATH`: a directory (default: export in the study's directory, or in the current one for several), or a file with --table")
+	f.StringVar(&o.out, "out", "", "write to `PATH`: a directory (default: export, flower or nvflare in the study's "+
+		"directory, or export in the current one for several), or a file with --table")
 	return cmd
 }
 
@@ -58,8 +67,8 @@ func (o *exportOptions) validate() error {
 	switch {
 	case !slices.Contains(export.Formats(), o.format):
 		return fmt.Errorf("--format %s: must be one of %s", o.format, strings.Join(export.Formats(), ", "))
-	case o.table != "" && o.format == export.TensorBoard:
-		return fmt.Errorf("--table %s: cannot be combined with --format %s, which exports trials", o.table, o.format)
+	case o.table != "" && !slices.Contains(export.TableFormats(), o.format):
+		return fmt.Errorf("--table %s: cannot be combined with --format %s, which exports no tables", o.table, o.format)
 	case o.table != "" && !slices.Contains(store.Tables(), o.table):
 		return fmt.Errorf("--table %s: must be one of %s", o.table, strings.Join(store.Tables(), ", "))
 	case o.after < 0:
@@ -91,6 +100,8 @@ func (o *exportOptions) run(ctx context.Context, a *app, args []string) error {
 	}
 	table := func(w io.Writer) error { return export.Table(ctx, w, dirs, o.table, o.format, o.after, o.limit) }
 	switch {
+	case o.format == export.Flower || o.format == export.NVFlare:
+		return o.app(ctx, a, dirs)
 	case o.table == "":
 		out := "export"
 		if len(args) == 1 {
@@ -107,6 +118,43 @@ func (o *exportOptions) run(ctx context.Context, a *app, args []string) error {
 		return usageError{errors.New("--json: cannot be combined with --table, which writes to stdout; use --format jsonl for JSON")}
 	}
 	return table(a.out)
+}
+
+// app exports a finished study as an app.
+func (o *exportOptions) app(ctx context.Context, a *app, dirs []string) error {
+	if len(dirs) > 1 {
+		return usageError{fmt.Errorf("--format %s: exports one study; give one of %s", o.format, strings.Join(dirs, ", "))}
+	}
+	flag, dir := "--format "+o.format, dirs[0]
+	v, seen, err := openStudy(ctx, dir)
+	if err != nil {
+		return err
+	}
+	c, own := seen.Config, []string(nil)
+	switch err = v.Close(); { // it was read only
+	case seen.Run == nil && seen.Tune == nil:
+		return unfinished(flag, dir)
+	case seen.Tune != nil:
+		c, own, err = report.Anew(seen.Text, seen.Tune)
+	}
+	if err != nil {
+		return err
+	}
+	if len(own) > 0 {
+		return usageError{fmt.Errorf("%s %s: its clients have networks or hyperparameters of their own, such as %s, "+
+			"which an app cannot give them", flag, dir, own[0])}
+	}
+	fed, m, err := config.Prepare(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = fed.Close() }() // it was read only
+	out := cmp.Or(o.out, filepath.Join(dir, o.format))
+	files, err := export.App(c, seen.Mode, fed, m, filepath.Join(dir, workdir.ModelFile), out, o.format)
+	if err != nil {
+		return err
+	}
+	return a.printFiles(files)
 }
 
 // printFiles prints the files that were written.

@@ -82,7 +82,13 @@ func tunedStudy(ctx context.Context, flag, dir string) (*view.Overview, error) {
 		return nil, usageError{fmt.Errorf("%s %s: it was created by `fedfast run`; repeat it with `fedfast run %s`",
 			flag, dir, oneline.Path(filepath.Join(dir, workdir.ConfigFile)))}
 	case o.Tune == nil:
-		return nil, usageError{fmt.Errorf("%s %s: study has not finished; run `fedfast study resume %s`", flag, dir, oneline.Path(dir))}
+		return nil, unfinished(flag, dir)
 	}
 	return o, nil
+}
+
+// unfinished is the error of a flag that needs the end of a study.
+func unfinished(flag, dir string) error {
+	const form = "%s %s: study has not finished; run `fedfast study resume %s`"
+	return usageError{fmt.Errorf(form, flag, dir, oneline.Path(dir))}
 }

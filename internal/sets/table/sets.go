@@ -253,7 +253,7 @@ func (t *table) classes() error {
 	if err := c.categories(nil); err != nil {
 		return err
 	}
-	t.fed.Classes = len(c.Values)
+	t.fed.Classes, t.fed.ClassNames = len(c.Values), c.Values
 	way := ""
 	if len(c.Values) > 2 {
 		way = fmt.Sprintf(" (data.positive, such as \"= %s\" or \"> %[1]s\", makes two of them)", c.Values[0])

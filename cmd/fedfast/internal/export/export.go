@@ -1,5 +1,6 @@
 // Package export writes what studies have measured into files that other programs read:
-// tables as CSV, JSON Lines or Parquet, trials as TensorBoard's events, and what a model predicts. A study may be running meanwhile.
+// tables as CSV, JSON Lines or Parquet, trials as TensorBoard's events, apps for Flower and NVFlare, and what a model
+// predicts. A study may be running meanwhile.
 package export
 
 import (
@@ -28,9 +29,11 @@ const TensorBoard = "tensorboard"
 // TensorBoardFolder is the folder of that export.
 const TensorBoardFolder = "tensorboard"
 
-// Formats returns the formats of Study: those of tables, which end the names of their
-// files, then TensorBoard.
-func Formats() []string { return append(tablefile.Formats(), TensorBoard) }
+// TableFormats returns the formats of tables, which end the names of their files.
+func TableFormats() []string { return tablefile.Formats() }
+
+// Formats returns the formats of Study: those of tables, then TensorBoard; and those of App.
+func Formats() []string { return append(tablefile.Formats(), TensorBoard, Flower, NVFlare) }
 
 // Study exports the studies in directories to files in the directory out, which it makes,
 // and returns their paths: each of store.Tables in a file of its own, or below

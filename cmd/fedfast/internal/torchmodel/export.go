@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/nn"
 )
@@ -29,14 +30,25 @@ func Export(m *nn.Model, weights, inputs string) (string, error) {
 	for _, code := range e.helpers {
 		b.WriteString("\n\n" + strings.TrimSpace(code) + "\n")
 	}
-	fmt.Fprintf(&b, exportModel, reads(m)+inputs, gives(m), strings.Join(e.init, ""), strings.Join(e.forward, ""), v.name)
+	fmt.Fprintf(&b, exportModel, Reads(m)+inputs, gives(m), strings.Join(e.init, ""), strings.Join(e.forward, ""), v.name)
 	slices.Sort(e.files)
 	fmt.Fprintf(&b, exportLoad, strconv.Quote(weights), strings.Join(e.files, ""))
 	return b.String(), nil
 }
 
-// reads and gives say what goes into the module and what comes out.
-func reads(m *nn.Model) string {
+// Normalized says what makes the inputs of a model of an image's or a vector's values.
+func Normalized(n *data.Normalized, how string) string {
+	switch {
+	case how == data.NormalizeClient:
+		return ", normalized: each client's by the mean and deviation of its own training samples (data.normalize)"
+	case n == nil:
+		return ""
+	}
+	return fmt.Sprintf(", normalized: (x - mean) / std with mean %v and std %v of the channels", n.Mean, n.Std)
+}
+
+// Reads says what goes into the module of a model, and gives what comes out.
+func Reads(m *nn.Model) string {
 	switch in := m.Input(); {
 	case in.Seq > 0:
 		return fmt.Sprintf("[N, %d] tokens below %d, torch.long", in.Seq, in.Vocab)
