@@ -61,6 +61,11 @@ var outputs = [][2]string{
 		"tune --seeds",
 		"tune --preset fashion-fedex SMALL SPACE --set budget.rounds=8 --set budget.trial_rounds=4 --tuner random --client-tuner none --baseline 2 --study ts --seeds 2",
 	},
+	{
+		"plan",
+		"plan --preset fashion-fedex SMALL SPACE --set rounds=2 --set budget.rounds=8 --set budget.trial_rounds=4 --study pl",
+	},
+	{"plan", "plan --study pl --check log.csv"},
 	{"tune --estimate", "tune --preset fashion-fedex SMALL SPACE --client-tuner fedex --estimate"},
 	{"table", "table record --preset fashion-fedex SMALL SPACE --configs 3 --rounds 2 --seeds 2 --out t.parquet"},
 	{"table", "table info t.parquet"},
@@ -185,7 +190,7 @@ func TestOutputs(t *testing.T) {
 	for name, content := range map[string][]byte{
 		"net.py": network, "plain.py": bytes.Replace(network,
 			[]byte(", nn.LogSoftmax(1)"), nil, 1), "own.npz": own, "emnist_all.sqlite.lzma": {']', 0, 0},
-		"key.pem": []byte(key),
+		"key.pem": []byte(key), "log.csv": []byte("round,loss\n1,2\n2,1\n"),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)

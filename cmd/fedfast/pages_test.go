@@ -25,7 +25,7 @@ var runPages = map[string][]string{
 }
 
 // pageData are the folders of real data that pages need, by the pages.
-var pageData = map[string]string{"cmd/fedfast/docs/hospitals.md": "heart"}
+var pageData = map[string]string{"cmd/fedfast/docs/hospitals.md": "heart", "cmd/fedfast/docs/plan.md": "heart"}
 
 // fence finds blocks of code: the language, the rest of the line, the text.
 var fence = regexp.MustCompile("(?ms)^```(\\w+)[ ]?([^\n]*)\n(.*?)^```$")

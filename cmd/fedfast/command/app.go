@@ -108,7 +108,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringSliceVar(&a.tunerPaths, "tuner-path", nil, "search `DIRS` for tuner binaries, before FEDFAST_TUNER_DIR")
 	flags.StringVar(&a.tunerReattach, "tuner-reattach", "", "attach to running tuners, as printed by a tuner in a debugger: NAME=unix:/path@PID (env "+host.AttachEnv+")")
 	flags.TextVar(&a.log, "log", slog.LevelWarn, "minimum `LEVEL` of log messages on stderr: debug, info (includes tuner output), warn or error")
-	root.AddCommand(newRun(a), newTune(a), newWorker(a), newEval(a), newVerify(a))
+	root.AddCommand(newRun(a), newTune(a), newPlan(a), newWorker(a), newEval(a), newVerify(a))
 	root.AddCommand(newModel(a), newStudy(a), newReport(a), newFigure(a), newRepro(a), newBench(a), newTable(a), newData(a), newDP(a), newTuner(a), newList(a), newUI(a), newMCP(a), newDescribe(a), newVersion(a))
 	root.SetHelpCommand(newHelp(a))
 	root.InitDefaultCompletionCmd()

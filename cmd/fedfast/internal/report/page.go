@@ -48,6 +48,10 @@ type page struct {
 	Answer  []string
 	Compare *comparisonSheet
 	Studies []sheet
+
+	Subtitle string // of a plan
+	Plan     []section
+	Notes    []string
 }
 
 // comparisonSheet is what several studies came to together.
@@ -74,6 +78,7 @@ type fact struct{ Name, Value string }
 // section is a group of pictures and tables.
 type section struct {
 	ID, Title, Text string
+	Answer          []string // of a plan
 	Pictures        []picture
 	Tables          []Table
 }

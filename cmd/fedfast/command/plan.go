@@ -1,0 +1,180 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/plan"
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
+)
+
+// planOptions are the flags of plan.
+type planOptions struct {
+	configOptions
+	plan.Network
+	dir, check string
+	budget     time.Duration
+	estimate   bool
+}
+
+func newPlan(a *app) *cobra.Command {
+	o := &planOptions{}
+	cmd := &cobra.Command{
+		Use:               "plan [FILE]",
+		ValidArgsFunction: completeFile,
+		Short:             "Answer, before a deployment, what a real federation would try out",
+		Long: "Answer, before a deployment, what a real federation would try out: whether to federate at all, the\n" +
+			"settings, how many rounds, local epochs and clients a round, what a slow site and privacy cost. The\n" +
+			"configuration is the study file FILE or a preset (default: quickstart), on your data or on public\n" +
+			"ones that are like them. Studies in --study train it, as many and as large as the budget pays for by\n" +
+			"an estimate; what does not fit is named. The same command goes on where it was stopped. The answers\n" +
+			"are printed, and in report.html there.\n\n" +
+			"--check LOG compares the real federation with a finished plan: LOG is a CSV file with the columns\n" +
+			"round and error, loss or accuracy.",
+		Example: "  fedfast plan --preset heart --set data.path=heart --study p      # four hospitals\n" +
+			"  fedfast plan study.toml --budget 1h --round-seconds 1800 --mb-per-second 2 --dropout 0.05 --study p\n" +
+			"  fedfast plan --study p --check log.csv                           # once it runs",
+		Args: cobra.MaximumNArgs(1),
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			switch {
+			case o.budget < time.Second || o.budget > 30*24*time.Hour:
+				return fmt.Errorf("--budget %v: must be from 1s to 720h, such as 20m", o.budget)
+			case o.dir == "":
+				return errors.New("--study: name the directory of the plan, new or to go on with")
+			}
+			return nil
+		},
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			given := len(args) > 0 || !o.bare() || a.seedGiven || o.Network != plan.Network{} || cmd.Flags().Changed("budget")
+			return o.run(cmd.Context(), a, args, given)
+		}),
+	}
+	o.addFlags(cmd)
+	f := cmd.Flags()
+	f.Var((*directory)(&o.dir), "study", "`DIR` of the plan and its studies, new or to go on with")
+	f.DurationVar(&o.budget, "budget", 20*time.Minute, "time that all studies may take, by an estimate")
+	f.Float64Var(&o.RoundSeconds, "round-seconds", 0, "seconds of a local epoch at the largest site (default: simulated)")
+	f.Float64Var(&o.MBPerSecond, "mb-per-second", 0, "megabytes per second that a site sends and receives (default 1.25)")
+	f.Float64Var(&o.Dropout, "dropout", 0, "share of a round's local trainings that fail, such as by a lost link")
+	f.BoolVar(&o.estimate, "estimate", false, "print what would be trained, and train nothing")
+	f.StringVar(&o.check, "check", "", "compare the `LOG` of the real federation with the plan")
+	return cmd
+}
+
+// run goes on with a plan, or begins one, and shows its answers.
+func (o *planOptions) run(ctx context.Context, a *app, args []string, given bool) error {
+	work := workdir.Options{Workers: a.workers, Log: a.newLog(), Launcher: a.launcher(false)}
+	p, err := o.open(ctx, a, args, given, work)
+	if err != nil {
+		return err
+	}
+	say := func(text string) { fmt.Fprintln(a.err, oneline.Of("plan: "+text)) }
+	say(p.Describe())
+	for _, l := range p.LeftOut {
+		say("left out: " + l.Question + ": " + l.Why)
+	}
+	if o.estimate {
+		return nil
+	}
+	if err := p.Write(o.dir); err != nil {
+		return err
+	}
+	found, err := p.Train(ctx, o.dir, work, say)
+	if err != nil && ctx.Err() != nil {
+		return errors.New("interrupted; go on with: fedfast plan --study " + oneline.Path(o.dir))
+	}
+	if err != nil {
+		return wrongStudy(err)
+	}
+	answers := p.Answer(found)
+	if o.check != "" {
+		if err := answers.Check(found, o.check); err != nil {
+			return usageError{fmt.Errorf("--check: %w", err)}
+		}
+	}
+	page := filepath.Join(o.dir, reportFile)
+	if err := wholefile.Stream(page, 0o644, answers.Page().Write); err != nil {
+		return err
+	}
+	return a.showPlan(answers, page)
+}
+
+// open reads the plan of the directory, or makes one.
+func (o *planOptions) open(ctx context.Context, a *app, args []string, given bool, work workdir.Options) (
+	*plan.Plan, error,
+) {
+	old, err := plan.Read(o.dir)
+	began := !errors.Is(err, fs.ErrNotExist)
+	switch {
+	case began && (err != nil || !given):
+		return old, err
+	case o.check != "" && !began:
+		return nil, usageError{fmt.Errorf("--check: %s holds no plan; make one first", o.dir)}
+	}
+	c, places, err := o.load(a, args, "")
+	if err == nil && len(c.Space) == 0 {
+		o.sets = append(o.sets, `space="auto"`)
+		c, places, err = o.load(a, args, "")
+	}
+	if err = cmp.Or(err, outfile.Dir(o.dir)); err != nil {
+		return nil, usageError{err}
+	}
+	if err := c.Absolute(); err != nil {
+		return nil, err
+	}
+	if !began {
+		p, err := plan.New(ctx, c, o.Network, o.budget.Minutes(), work)
+		if err != nil {
+			return nil, usageError{places.Explain(err)}
+		}
+		return p, nil
+	}
+	text, err := config.Encode(c)
+	if err != nil || string(text) == old.Asked && o.Network == old.Network && o.budget.Minutes() == old.Minutes {
+		return old, err
+	}
+	return nil, usageError{fmt.Errorf("%s: holds another plan; choose another directory, or go on with "+
+		"`fedfast plan --study %s`", o.dir, oneline.Path(o.dir))}
+}
+
+// planShown is what plan prints with --json.
+type planShown struct {
+	*plan.Answers
+	Report string `json:"report"`
+}
+
+// showPlan prints the answers of a plan.
+func (a *app) showPlan(answers *plan.Answers, page string) error {
+	if a.json {
+		return a.printJSON(planShown{answers, page})
+	}
+	head := fmt.Sprintf("%s: planned by %d rounds with %d seeds", answers.Name, answers.Rounds, answers.Seeds)
+	b := newBlock(a.out, head, "in "+page)
+	if c := answers.Checked; c != nil {
+		b.Row("check", plain(c.Verdict))
+	}
+	for _, one := range answers.Answers {
+		for i, text := range one.Answer {
+			b.Row([]string{one.ID, ""}[min(i, 1)], plain(text))
+		}
+	}
+	if answers.Uncertain != "" {
+		b.Row("uncertain", plain(strings.TrimPrefix(answers.Uncertain, "Most uncertain is ")))
+	}
+	for _, l := range answers.LeftOut {
+		b.Row("left out", l.Question, plain(l.Why))
+	}
+	return b.print()
+}

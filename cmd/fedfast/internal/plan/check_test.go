@@ -1,0 +1,105 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
+)
+
+// of is a study of three seeds whose errors and losses fall from start by the powers of keep over 20 rounds, and lie
+// apart by 0.02.
+func of(x, start, keep float64) trained {
+	t := trained{study: study{x: x}}
+	for seed := -1.; seed <= 1; seed++ {
+		r := &result.RunResult{Rounds: 20}
+		for i := 1; i <= 20; i++ {
+			y := start*math.Pow(keep, float64(i)) + 0.2 + 0.02*seed
+			r.TrainLoss = append(r.TrainLoss, y)
+			if i%2 == 0 {
+				r.Curve = append(r.Curve, result.CurvePoint{Round: i, TestError: y})
+			}
+		}
+		t.runs = append(t.runs, r)
+	}
+	return t
+}
+
+// TestCheck compares logs with a band by its verdicts; 0.02 apart over three seeds is 0.067 on each side.
+func TestCheck(t *testing.T) {
+	f := &Found{tuned: &config.Config{}, name: "error", share: true, of: map[string][]trained{
+		federate: {of(0, 0.6, 0.7)}, "rate": {of(0.01, 0.6, 0.95), of(0.3, 0.6, 0.5)},
+	}}
+	f.tuned.Client.LR = 0.1
+	rows := func(column string, y func(round float64) float64) string {
+		text := "round," + column + "\n"
+		for r := 1.; r <= 20; r++ {
+			text += fmt.Sprintf("%v,%v\n", r, y(r))
+		}
+		return text
+	}
+	curve := func(keep float64) func(float64) float64 {
+		return func(r float64) float64 { return 0.6*math.Pow(keep, r) + 0.2 }
+	}
+	late := func(r float64) float64 { return 1 - curve(0.7)(r) - math.Floor(r/7)*0.05 }
+	lr := "; other learning rate likely: as with client.lr=0.01 instead of 0.1"
+	tests := map[string]string{
+		rows("error", curve(0.7)):                                 "within: 19 of 19 rounds are in the interval",
+		rows("loss", curve(0.7)):                                  "within: 20 of 20 rounds are in the interval",
+		rows("loss", curve(0.945)):                                "slower from round 1" + lr,
+		rows("loss", curve(0.8)):                                  "slower from round 2 to 7",
+		rows("accuracy", late):                                    "slower from round 14",
+		rows("error", func(float64) float64 { return 0.1 }):       "faster from round 2",
+		"round,error\n2,0.5\n4,0.3\n":                             "too few rounds to tell",
+		"\ufeffRound, Train_Loss\r\n1,0.62\r\n2,0.5\r\n3,0.4\r\n": "within: 3 of 3 rounds are in the interval",
+	}
+	for log, want := range tests {
+		path := filepath.Join(t.TempDir(), "log.csv")
+		if err := os.WriteFile(path, []byte(log), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all := &Answers{}
+		if err := all.Check(f, path); err != nil {
+			t.Fatal(err)
+		}
+		if got := all.Checked.Verdict; got != want {
+			t.Errorf("%.40q ...: %q, want %q", log, got, want)
+		}
+	}
+}
+
+// TestHostileLogs holds that what is not a log gives one line that says where and what would be right.
+func TestHostileLogs(t *testing.T) {
+	tests := map[string]string{
+		"":                               "log.csv:1: has no rows; must have",
+		"round,error\n":                  "log.csv:1: has no rows; must have",
+		"epoch,value\n1,2\n":             `log.csv:1: has the columns "epoch,value"; must have round, and error`,
+		"round\n1\n":                     "log.csv:1: has the columns",
+		"round,error\n1,NaN\n":           `log.csv:2: error "NaN": must be a number from 0 on`,
+		"round,loss\n1,1e999\n":          `log.csv:2: loss "1e999": must be a number from 0 on`,
+		"round,loss\n1,-1\n":             `log.csv:2: loss "-1": must be`,
+		"round,error\n1,15\n":            "log.csv:2: error 15: must be a share from 0 to 1",
+		"round,error\n-1,0.1\n":          `log.csv:2: round "-1": must be an integer`,
+		"round,error\n1.5,0.1\n":         `log.csv:2: round "1.5": must be an integer`,
+		"round,error\n99999999999,0.1\n": `log.csv:2: round "99999999999": must be an integer`,
+		"round,error\n2,0.1\n\n2,0.1\n":  `log.csv:4: round "2": must be an integer above that of the row before`,
+		"round,error\n1,0.1,7\n":         "wrong number of fields",
+		"round,error\n1,\"0.1\n":         `extraneous or missing " in quoted-field`,
+		"PK\x03\x04\x00\x00" + strings.Repeat("\x00", 5000): "log.csv:1: has the columns",
+	}
+	for log, want := range tests {
+		path := filepath.Join(t.TempDir(), "log.csv")
+		if err := os.WriteFile(path, []byte(log), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := readLog(path, true)
+		if err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 600 {
+			t.Errorf("%.40q: %v, want %q", log, err, want)
+		}
+	}
+}
