@@ -23,9 +23,9 @@ func curveAt(l Level) curveTable {
 }
 
 func rowNormAt(l Level) rowNormTable {
-	return at(l, rowNormsGeneric,
-		rowNormTable{norm: normRowsAVX2, gradient: normGradientAVX2, softmax: softmaxGradientAVX2},
-		rowNormTable{norm: normRowsAVX512, gradient: normGradientAVX512, softmax: softmaxGradientAVX512})
+	return at(l, rowNormTable{},
+		rowNormTable{norm: normRowsAVX2, gradient: normGradientAVX2},
+		rowNormTable{norm: normRowsAVX512, gradient: normGradientAVX512})
 }
 
 func depthwiseAt(l Level) depthwiseTable {

@@ -627,27 +627,6 @@ last15:
 	VZEROUPPER
 	RET
 
-// func softmaxGradientAVX2(dst *float32, p *float32, mean float32, n int)
-// Requires: AVX
-TEXT ·softmaxGradientAVX2(SB), NOSPLIT, $0-32
-	MOVQ         dst+0(FP), AX
-	MOVQ         p+8(FP), CX
-	VBROADCASTSS mean+16(FP), Y0
-	MOVQ         n+24(FP), DX
-	SHLQ         $0x06, DX
-	XORQ         BX, BX
-
-loop19:
-	VMOVUPS (AX)(BX*1), Y1
-	VSUBPS  Y0, Y1, Y1
-	VMULPS  (CX)(BX*1), Y1, Y1
-	VMOVUPS Y1, (AX)(BX*1)
-	ADDQ    $0x20, BX
-	CMPQ    BX, DX
-	JNE     loop19
-	VZEROUPPER
-	RET
-
 // func channelRowAVX2(y *float32, x *float32, w *float32, bias *float32, taps *channelTap, count int, pixels int, channels int, yStep int, xStep int, rows int, yNext int, xNext int)
 // Requires: AVX
 TEXT ·channelRowAVX2(SB), NOSPLIT, $0-104
@@ -677,7 +656,7 @@ tile:
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap20:
+tap19:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
@@ -692,7 +671,7 @@ tap20:
 	VMULPS  (R14)(BX*1), Y4, Y4
 	VADDPS  Y4, Y3, Y3
 	DECQ    R13
-	JNE     tap20
+	JNE     tap19
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Y0, (R9)
 	ADDQ    R12, R9
@@ -715,7 +694,7 @@ pixel:
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap21:
+tap20:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
@@ -724,7 +703,7 @@ tap21:
 	VMULPS  (R14), Y1, Y1
 	VADDPS  Y1, Y0, Y0
 	DECQ    R13
-	JNE     tap21
+	JNE     tap20
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Y0, (R9)
 	ADDQ    R12, R9
@@ -773,7 +752,7 @@ tile:
 	MOVQ    taps+32(FP), R11
 	MOVQ    count+40(FP), R12
 
-tap22:
+tap21:
 	MOVQ    (R11), R13
 	ADDQ    R9, R13
 	MOVQ    8(R11), R14
@@ -820,7 +799,7 @@ tap22:
 	ADDQ    DX, R13
 	ADDQ    $0x30, R11
 	SUBQ    $0x03, R12
-	JNE     tap22
+	JNE     tap21
 	MOVQ    yStep+64(FP), R11
 	VMOVUPS Y0, (R8)
 	ADDQ    R11, R8
@@ -873,7 +852,7 @@ tile:
 	MOVQ    taps+32(FP), R11
 	MOVQ    count+40(FP), R12
 
-tap23:
+tap22:
 	MOVQ    (R11), R13
 	ADDQ    R9, R13
 	MOVQ    8(R11), R14
@@ -944,7 +923,7 @@ tap23:
 	ADDQ    DX, R13
 	ADDQ    $0x50, R11
 	SUBQ    $0x05, R12
-	JNE     tap23
+	JNE     tap22
 	MOVQ    yStep+64(FP), R11
 	VMOVUPS Y0, (R8)
 	ADDQ    R11, R8
@@ -1196,13 +1175,13 @@ TEXT ·multiplyAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop24:
+loop23:
 	VMOVUPS (CX)(SI*1), Z0
 	VMULPS  (DX)(SI*1), Z0, Z0
 	VMOVUPS Z0, (AX)(SI*1)
 	ADDQ    $0x40, SI
 	CMPQ    SI, BX
-	JNE     loop24
+	JNE     loop23
 	VZEROUPPER
 	RET
 
@@ -1215,7 +1194,7 @@ TEXT ·geluArgumentAVX512(SB), NOSPLIT, $0-24
 	SHLQ $0x06, DX
 	XORQ BX, BX
 
-loop25:
+loop24:
 	VMOVUPS      (CX)(BX*1), Z0
 	VMULPS       Z0, Z0, Z1
 	VBROADCASTSS layers3d922279<>+0(SB), Z2
@@ -1226,7 +1205,7 @@ loop25:
 	VMOVUPS      Z0, (AX)(BX*1)
 	ADDQ         $0x40, BX
 	CMPQ         BX, DX
-	JNE          loop25
+	JNE          loop24
 	VZEROUPPER
 	RET
 
@@ -1240,7 +1219,7 @@ TEXT ·sigmoidSlopeAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop26:
+loop25:
 	VMOVUPS (DX)(SI*1), Z0
 	VMOVUPS (CX)(SI*1), Z0
 	VMULPS  Z0, Z0, Z1
@@ -1249,7 +1228,7 @@ loop26:
 	VMOVUPS Z1, (CX)(SI*1)
 	ADDQ    $0x40, SI
 	CMPQ    SI, BX
-	JNE     loop26
+	JNE     loop25
 	VZEROUPPER
 	RET
 
@@ -1263,7 +1242,7 @@ TEXT ·tanhSlopeAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop27:
+loop26:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z0
 	VBROADCASTSS layers3f800000<>+0(SB), Z1
@@ -1273,7 +1252,7 @@ loop27:
 	VMOVUPS      Z1, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop27
+	JNE          loop26
 	VZEROUPPER
 	RET
 
@@ -1287,7 +1266,7 @@ TEXT ·siluAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop28:
+loop27:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z1
 	VMULPS       Z1, Z0, Z0
@@ -1299,7 +1278,7 @@ loop28:
 	VMOVUPS      Z1, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop28
+	JNE          loop27
 	VZEROUPPER
 	RET
 
@@ -1313,7 +1292,7 @@ TEXT ·geluTanhAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop29:
+loop28:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z1
 	VMULPS       Z1, Z0, Z2
@@ -1331,7 +1310,7 @@ loop29:
 	VMOVUPS      Z0, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop29
+	JNE          loop28
 	VZEROUPPER
 	RET
 
@@ -1345,7 +1324,7 @@ TEXT ·hardSwishAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop30:
+loop29:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z1
 	VBROADCASTSS layers40400000<>+0(SB), Z1
@@ -1375,7 +1354,7 @@ loop30:
 	VMOVUPS      Z0, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop30
+	JNE          loop29
 	VZEROUPPER
 	RET
 
@@ -1389,7 +1368,7 @@ TEXT ·hardSigmoidAVX512(SB), NOSPLIT, $0-32
 	SHLQ $0x06, BX
 	XORQ SI, SI
 
-loop31:
+loop30:
 	VMOVUPS      (DX)(SI*1), Z0
 	VMOVUPS      (CX)(SI*1), Z1
 	VBROADCASTSS layers40400000<>+0(SB), Z1
@@ -1411,7 +1390,7 @@ loop31:
 	VMOVUPS      Z0, (CX)(SI*1)
 	ADDQ         $0x40, SI
 	CMPQ         SI, BX
-	JNE          loop31
+	JNE          loop30
 	VZEROUPPER
 	RET
 
@@ -1427,20 +1406,20 @@ TEXT ·normRowsAVX512(SB), NOSPLIT, $0-104
 	MOVQ n+48(FP), R8
 	XORQ R9, R9
 
-row32:
+row31:
 	VXORPS X0, X0, X0
 	CMPQ   center+96(FP), $0x00
-	JEQ    origin33
+	JEQ    origin32
 	VPXORD Z1, Z1, Z1
 	MOVQ   R8, R10
 	SHLQ   $0x06, R10
 	XORQ   R11, R11
 
-loop34:
+loop33:
 	VADDPS        (CX)(R11*1), Z1, Z1
 	ADDQ          $0x40, R11
 	CMPQ          R11, R10
-	JNE           loop34
+	JNE           loop33
 	VEXTRACTF32X8 $0x01, Z1, Y0
 	VADDPS        Y0, Y1, Y1
 	VEXTRACTF128  $0x01, Y1, X0
@@ -1453,7 +1432,7 @@ loop34:
 	VDIVSD        size+80(FP), X0, X0
 	VCVTSD2SS     X0, X0, X0
 
-origin33:
+origin32:
 	VMOVSS       X0, (SI)(R9*4)
 	VBROADCASTSS X0, Z0
 	VPXORD       Z2, Z2, Z2
@@ -1461,14 +1440,14 @@ origin33:
 	SHLQ         $0x06, R10
 	XORQ         R11, R11
 
-loop35:
+loop34:
 	VMOVUPS       (CX)(R11*1), Z3
 	VSUBPS        Z0, Z3, Z3
 	VMULPS        Z3, Z3, Z3
 	VADDPS        Z3, Z2, Z2
 	ADDQ          $0x40, R11
 	CMPQ          R11, R10
-	JNE           loop35
+	JNE           loop34
 	VEXTRACTF32X8 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X3
@@ -1490,7 +1469,7 @@ loop35:
 	SHLQ          $0x06, R10
 	XORQ          R11, R11
 
-loop36:
+loop35:
 	VMOVUPS (CX)(R11*1), Z4
 	VSUBPS  Z0, Z4, Z4
 	VMULPS  Z3, Z4, Z4
@@ -1499,12 +1478,12 @@ loop36:
 	VMOVUPS Z4, (AX)(R11*1)
 	ADDQ    $0x40, R11
 	CMPQ    R11, R10
-	JNE     loop36
+	JNE     loop35
 	ADDQ    ldx+64(FP), CX
 	ADDQ    ldy+72(FP), AX
 	INCQ    R9
 	CMPQ    R9, rows+56(FP)
-	JNE     row32
+	JNE     row31
 	VZEROUPPER
 	RET
 
@@ -1516,7 +1495,7 @@ TEXT ·normGradientAVX512(SB), NOSPLIT, $0-120
 	MOVQ dy+16(FP), DX
 	XORQ BX, BX
 
-row37:
+row36:
 	MOVQ         gw+32(FP), SI
 	MOVQ         gb+40(FP), DI
 	MOVQ         weight+24(FP), R8
@@ -1531,7 +1510,7 @@ row37:
 	SHLQ         $0x06, R10
 	XORQ         R11, R11
 
-loop39:
+loop38:
 	VMOVUPS       (CX)(R11*1), Z4
 	VSUBPS        Z0, Z4, Z4
 	VMULPS        Z1, Z4, Z4
@@ -1547,12 +1526,12 @@ loop39:
 	VADDPS        Z4, Z3, Z3
 	ADDQ          $0x40, R11
 	CMPQ          R11, R10
-	JNE           loop39
+	JNE           loop38
 	TESTQ         AX, AX
-	JEQ           last38
+	JEQ           last37
 	VPXORD        Z5, Z5, Z5
 	CMPQ          center+112(FP), $0x00
-	JEQ           origin40
+	JEQ           origin39
 	VEXTRACTF32X8 $0x01, Z2, Y4
 	VADDPS        Y4, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X4
@@ -1566,7 +1545,7 @@ loop39:
 	VCVTSD2SS     X4, X4, X4
 	VBROADCASTSS  X4, Z5
 
-origin40:
+origin39:
 	VEXTRACTF32X8 $0x01, Z3, Y4
 	VADDPS        Y4, Y3, Y3
 	VEXTRACTF128  $0x01, Y3, X4
@@ -1583,7 +1562,7 @@ origin40:
 	SHLQ          $0x06, SI
 	XORQ          DI, DI
 
-loop41:
+loop40:
 	VMOVUPS (CX)(DI*1), Z6
 	VSUBPS  Z0, Z6, Z6
 	VMULPS  Z1, Z6, Z6
@@ -1596,36 +1575,15 @@ loop41:
 	VMOVUPS Z6, (AX)(DI*1)
 	ADDQ    $0x40, DI
 	CMPQ    DI, SI
-	JNE     loop41
+	JNE     loop40
 
-last38:
+last37:
 	ADDQ ldx+80(FP), CX
 	ADDQ lddy+88(FP), DX
 	ADDQ lddx+96(FP), AX
 	INCQ BX
 	CMPQ BX, rows+72(FP)
-	JNE  row37
-	VZEROUPPER
-	RET
-
-// func softmaxGradientAVX512(dst *float32, p *float32, mean float32, n int)
-// Requires: AVX, AVX512F
-TEXT ·softmaxGradientAVX512(SB), NOSPLIT, $0-32
-	MOVQ         dst+0(FP), AX
-	MOVQ         p+8(FP), CX
-	VBROADCASTSS mean+16(FP), Z0
-	MOVQ         n+24(FP), DX
-	SHLQ         $0x06, DX
-	XORQ         BX, BX
-
-loop42:
-	VMOVUPS (AX)(BX*1), Z1
-	VSUBPS  Z0, Z1, Z1
-	VMULPS  (CX)(BX*1), Z1, Z1
-	VMOVUPS Z1, (AX)(BX*1)
-	ADDQ    $0x40, BX
-	CMPQ    BX, DX
-	JNE     loop42
+	JNE  row36
 	VZEROUPPER
 	RET
 
@@ -1657,7 +1615,7 @@ tile:
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap43:
+tap41:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
@@ -1672,7 +1630,7 @@ tap43:
 	VMULPS  (R14)(BX*1), Z4, Z4
 	VADDPS  Z4, Z3, Z3
 	DECQ    R13
-	JNE     tap43
+	JNE     tap41
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Z0, (R9)
 	ADDQ    R12, R9
@@ -1695,7 +1653,7 @@ pixel:
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap44:
+tap42:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
@@ -1704,7 +1662,7 @@ tap44:
 	VMULPS  (R14), Z1, Z1
 	VADDPS  Z1, Z0, Z0
 	DECQ    R13
-	JNE     tap44
+	JNE     tap42
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Z0, (R9)
 	ADDQ    R12, R9
@@ -1752,7 +1710,7 @@ tile:
 	MOVQ    taps+32(FP), R11
 	MOVQ    count+40(FP), R12
 
-tap45:
+tap43:
 	MOVQ    (R11), R13
 	ADDQ    R9, R13
 	MOVQ    8(R11), R14
@@ -1799,7 +1757,7 @@ tap45:
 	ADDQ    DX, R13
 	ADDQ    $0x30, R11
 	SUBQ    $0x03, R12
-	JNE     tap45
+	JNE     tap43
 	MOVQ    yStep+64(FP), R11
 	VMOVUPS Z0, (R8)
 	ADDQ    R11, R8
@@ -1851,7 +1809,7 @@ tile:
 	MOVQ    taps+32(FP), R11
 	MOVQ    count+40(FP), R12
 
-tap46:
+tap44:
 	MOVQ    (R11), R13
 	ADDQ    R9, R13
 	MOVQ    8(R11), R14
@@ -1922,7 +1880,7 @@ tap46:
 	ADDQ    DX, R13
 	ADDQ    $0x50, R11
 	SUBQ    $0x05, R12
-	JNE     tap46
+	JNE     tap44
 	MOVQ    yStep+64(FP), R11
 	VMOVUPS Z0, (R8)
 	ADDQ    R11, R8
@@ -2189,7 +2147,7 @@ tile:
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap47:
+tap45:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
@@ -2204,7 +2162,7 @@ tap47:
 	VMULPS  (R14)(BX*1), Y4, Y4
 	VADDPS  Y4, Y3, Y3
 	DECQ    R13
-	JNE     tap47
+	JNE     tap45
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Z0, (R9)
 	ADDQ    R12, R9
@@ -2227,7 +2185,7 @@ pixel:
 	MOVQ    taps+32(FP), R12
 	MOVQ    count+40(FP), R13
 
-tap48:
+tap46:
 	MOVQ    (R12), R14
 	ADDQ    R10, R14
 	MOVQ    8(R12), R15
@@ -2236,7 +2194,7 @@ tap48:
 	VMULPS  (R14), Y1, Y1
 	VADDPS  Y1, Y0, Y0
 	DECQ    R13
-	JNE     tap48
+	JNE     tap46
 	MOVQ    yStep+64(FP), R12
 	VMOVUPS Z0, (R9)
 	ADDQ    R12, R9
@@ -2288,7 +2246,7 @@ tile:
 	MOVQ    taps+32(FP), R11
 	MOVQ    count+40(FP), R12
 
-tap49:
+tap47:
 	MOVQ    (R11), R13
 	ADDQ    R9, R13
 	MOVQ    8(R11), R14
@@ -2367,7 +2325,7 @@ tap49:
 	ADDQ    DX, R13
 	ADDQ    $0x30, R11
 	SUBQ    $0x03, R12
-	JNE     tap49
+	JNE     tap47
 	MOVQ    yStep+64(FP), R11
 	VMOVUPS Z0, (R8)
 	ADDQ    R11, R8
@@ -2431,7 +2389,7 @@ tile:
 	MOVQ    taps+32(FP), R11
 	MOVQ    count+40(FP), R12
 
-tap50:
+tap48:
 	MOVQ    (R11), R13
 	ADDQ    R9, R13
 	MOVQ    8(R11), R14
@@ -2550,7 +2508,7 @@ tap50:
 	ADDQ    DX, R13
 	ADDQ    $0x50, R11
 	SUBQ    $0x05, R12
-	JNE     tap50
+	JNE     tap48
 	MOVQ    yStep+64(FP), R11
 	VMOVUPS Z0, (R8)
 	ADDQ    R11, R8

@@ -5,5 +5,5 @@ package kernels
 // Nothing in these loops is fused, so plain Go gives the bits of all levels.
 
 func curveAt(Level) curveTable         { return curveTable{} }
-func rowNormAt(Level) rowNormTable     { return rowNormsGeneric }
+func rowNormAt(Level) rowNormTable     { return rowNormTable{} }
 func depthwiseAt(Level) depthwiseTable { return depthwiseGeneric }

@@ -54,11 +54,6 @@ func normRowsAVX2(y *float32, x *float32, weight *float32, bias *float32, means 
 //go:noescape
 func normGradientAVX2(dx *float32, x *float32, dy *float32, weight *float32, gw *float32, gb *float32, means *float32, scales *float32, n int, rows int, ldx int, lddy int, lddx int, size float64, center int)
 
-// softmaxGradientAVX2 stores p*(dst-mean) in dst.
-//
-//go:noescape
-func softmaxGradientAVX2(dst *float32, p *float32, mean float32, n int)
-
 // channelRowAVX2 computes rows of pixels of a convolution by channel.
 //
 //go:noescape
@@ -138,11 +133,6 @@ func normRowsAVX512(y *float32, x *float32, weight *float32, bias *float32, mean
 //
 //go:noescape
 func normGradientAVX512(dx *float32, x *float32, dy *float32, weight *float32, gw *float32, gb *float32, means *float32, scales *float32, n int, rows int, ldx int, lddy int, lddx int, size float64, center int)
-
-// softmaxGradientAVX512 stores p*(dst-mean) in dst.
-//
-//go:noescape
-func softmaxGradientAVX512(dst *float32, p *float32, mean float32, n int)
 
 // channelRowAVX512 computes rows of pixels of a convolution by channel.
 //

@@ -3,7 +3,6 @@ package kernels_test
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"testing"
 
 	"github.com/fedfast/fedfast/internal/test/kernelstest"
@@ -181,52 +180,6 @@ func testRowNorm(t *testing.T, n int, center bool) {
 		kernels.RowNormForward(&norm)
 		kernels.RowNormBackward(&grad)
 	})
-}
-
-// TestSoftmaxRows compares the softmax of rows and its gradient with float64.
-func TestSoftmaxRows(t *testing.T) {
-	for _, n := range []int{1, 16, 21, 80} {
-		t.Run(strconv.Itoa(n), func(t *testing.T) {
-			kernelstest.ForEachLevel(t, func(t *testing.T) {
-				r := newRand(8)
-				ld := kernels.Pad(n) + 16
-				p, d := kernelstest.Random(r, 3*ld, 1), kernelstest.Random(r, 3*ld, 2)
-				p.Data[0] = float32(math.Inf(-1))
-				if n == 1 {
-					p.Data[0] = 0
-				}
-				x, g := append([]float32(nil), p.Data...), append([]float32(nil), d.Data...)
-				kernels.SoftmaxRows(p.Data, ld, 3, n)
-				kernels.SoftmaxBackward(d.Data, p.Data, ld, 3, kernels.Pad(n))
-				for i := range 3 {
-					var sum, mean float64
-					for j := range n {
-						sum += math.Exp(float64(x[i*ld+j]))
-					}
-					for j := range n {
-						mean += math.Exp(float64(x[i*ld+j])) / sum * float64(g[i*ld+j])
-					}
-					for j := range kernels.Pad(n) {
-						want := 0.
-						if j < n {
-							want = math.Exp(float64(x[i*ld+j])) / sum
-						}
-						if got := float64(p.Data[i*ld+j]); math.Abs(got-want) > 1e-6 {
-							t.Fatalf("row %d: %d is %v, want %v", i, j, got, want)
-						}
-						want *= float64(g[i*ld+j]) - mean
-						if got := float64(d.Data[i*ld+j]); math.Abs(got-want) > 2e-6 {
-							t.Fatalf("row %d: gradient %d is %v, want %v", i, j, got, want)
-						}
-					}
-					if p.Data[i*ld+kernels.Pad(n)] != x[i*ld+kernels.Pad(n)] {
-						t.Fatal("the softmax wrote behind its row")
-					}
-				}
-				noAllocation(t, func() { kernels.SoftmaxRows(p.Data, ld, 3, n) })
-			})
-		})
-	}
 }
 
 // channelCase returns a convolution by channel of one of several sizes and the

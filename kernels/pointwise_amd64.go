@@ -18,8 +18,8 @@ func vectorAt(l Level) vectorTable {
 
 func reduceAt(l Level) reduceTable {
 	return at(l, reduceGeneric,
-		reduceTable{dot: dotAVX2, sum: sumAVX2, colSum: colSumAVX2, away: awayAVX2, dots: dotsAVX2},
-		reduceTable{dot: dotAVX512, sum: sumAVX512, colSum: colSumAVX512, away: awayAVX512, dots: dotsAVX512})
+		reduceTable{dot: dotAVX2, colSum: colSumAVX2, away: awayAVX2, dots: dotsAVX2},
+		reduceTable{dot: dotAVX512, colSum: colSumAVX512, away: awayAVX512, dots: dotsAVX512})
 }
 
 func optimAt(l Level) optimTable {

@@ -1139,51 +1139,6 @@ done38:
 	VZEROUPPER
 	RET
 
-// func sumAVX2(x []float32) float32
-// Requires: AVX, SSE
-TEXT ·sumAVX2(SB), NOSPLIT, $0-28
-	MOVQ   x_base+0(FP), AX
-	MOVQ   x_len+8(FP), CX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	XORQ   DX, DX
-	SUBQ   $0x10, CX
-	JLT    rest39
-
-loop40:
-	VMOVUPS (AX)(DX*4), Y2
-	VADDPS  Y2, Y0, Y0
-	VMOVUPS 32(AX)(DX*4), Y2
-	VADDPS  Y2, Y1, Y1
-	ADDQ    $0x10, DX
-	SUBQ    $0x10, CX
-	JGE     loop40
-
-rest39:
-	ADDQ       $0x10, CX
-	JEQ        done41
-	LEAQ       masks<>+64(SB), BX
-	SHLQ       $0x02, CX
-	SUBQ       CX, BX
-	VMOVUPS    (BX), Y2
-	VMOVUPS    32(BX), Y3
-	VMASKMOVPS (AX)(DX*4), Y2, Y2
-	VADDPS     Y2, Y0, Y0
-	VMASKMOVPS 32(AX)(DX*4), Y3, Y2
-	VADDPS     Y2, Y1, Y1
-
-done41:
-	VADDPS       Y1, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X0
-	VPERMILPS    $0x0e, X0, X1
-	VADDPS       X1, X0, X0
-	VMOVSHDUP    X0, X1
-	VADDPS       X1, X0, X0
-	MOVSS        X0, ret+24(FP)
-	VZEROUPPER
-	RET
-
 // func colSumAVX2(dst []float32, src []float32, m int, ld int)
 // Requires: AVX
 TEXT ·colSumAVX2(SB), NOSPLIT, $0-64
@@ -1194,9 +1149,9 @@ TEXT ·colSumAVX2(SB), NOSPLIT, $0-64
 	MOVQ ld+56(FP), SI
 	SHLQ $0x02, SI
 
-wide42:
+wide39:
 	CMPQ    DX, $0x40
-	JLT     narrow43
+	JLT     narrow40
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS 64(AX), Y2
@@ -1208,7 +1163,7 @@ wide42:
 	MOVQ    CX, DI
 	MOVQ    BX, R8
 
-row44:
+row41:
 	VADDPS  (DI), Y0, Y0
 	VADDPS  32(DI), Y1, Y1
 	VADDPS  64(DI), Y2, Y2
@@ -1219,7 +1174,7 @@ row44:
 	VADDPS  224(DI), Y7, Y7
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row44
+	JNE     row41
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	VMOVUPS Y2, 64(AX)
@@ -1231,43 +1186,43 @@ row44:
 	ADDQ    $0x00000100, AX
 	ADDQ    $0x00000100, CX
 	SUBQ    $0x40, DX
-	JMP     wide42
+	JMP     wide39
 
-narrow43:
+narrow40:
 	XORQ DI, DI
 	SUBQ $0x10, DX
-	JLT  rest45
+	JLT  rest42
 
-loop46:
+loop43:
 	VMOVUPS (AX)(DI*4), Y0
 	LEAQ    (CX)(DI*4), R8
 	MOVQ    BX, R9
 
-row48:
+row45:
 	VMOVUPS (R8), Y1
 	VADDPS  Y1, Y0, Y0
 	ADDQ    SI, R8
 	DECQ    R9
-	JNE     row48
+	JNE     row45
 	VMOVUPS Y0, (AX)(DI*4)
 	VMOVUPS 32(AX)(DI*4), Y0
 	LEAQ    32(CX)(DI*4), R8
 	MOVQ    BX, R9
 
-row49:
+row46:
 	VMOVUPS (R8), Y1
 	VADDPS  Y1, Y0, Y0
 	ADDQ    SI, R8
 	DECQ    R9
-	JNE     row49
+	JNE     row46
 	VMOVUPS Y0, 32(AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, DX
-	JGE     loop46
+	JGE     loop43
 
-rest45:
+rest42:
 	ADDQ       $0x10, DX
-	JEQ        done47
+	JEQ        done44
 	LEAQ       masks<>+64(SB), R8
 	SHLQ       $0x02, DX
 	SUBQ       DX, R8
@@ -1277,26 +1232,26 @@ rest45:
 	LEAQ       (CX)(DI*4), DX
 	MOVQ       BX, R8
 
-row50:
+row47:
 	VMASKMOVPS (DX), Y0, Y3
 	VADDPS     Y3, Y2, Y2
 	ADDQ       SI, DX
 	DECQ       R8
-	JNE        row50
+	JNE        row47
 	VMASKMOVPS Y2, Y0, (AX)(DI*4)
 	VMASKMOVPS 32(AX)(DI*4), Y1, Y0
 	LEAQ       32(CX)(DI*4), CX
 	MOVQ       BX, DX
 
-row51:
+row48:
 	VMASKMOVPS (CX), Y1, Y2
 	VADDPS     Y2, Y0, Y0
 	ADDQ       SI, CX
 	DECQ       DX
-	JNE        row51
+	JNE        row48
 	VMASKMOVPS Y0, Y1, 32(AX)(DI*4)
 
-done47:
+done44:
 	VZEROUPPER
 	RET
 
@@ -1315,9 +1270,9 @@ TEXT ·awayAVX2(SB), NOSPLIT, $0-84
 	VXORPS Y5, Y5, Y5
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JLT    rest52
+	JLT    rest49
 
-loop53:
+loop50:
 	VMOVUPS     (DX)(SI*4), Y6
 	VMOVUPS     (CX)(SI*4), Y7
 	VMOVUPS     (AX)(SI*4), Y8
@@ -1334,11 +1289,11 @@ loop53:
 	VFMADD231PS Y6, Y6, Y5
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, BX
-	JGE         loop53
+	JGE         loop50
 
-rest52:
+rest49:
 	ADDQ        $0x10, BX
-	JEQ         done54
+	JEQ         done51
 	LEAQ        masks<>+64(SB), DI
 	SHLQ        $0x02, BX
 	SUBQ        BX, DI
@@ -1359,7 +1314,7 @@ rest52:
 	VFMADD231PS Y8, Y6, Y3
 	VFMADD231PS Y6, Y6, Y5
 
-done54:
+done51:
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X1, X0, X0
@@ -1407,9 +1362,9 @@ TEXT ·dotsAVX2(SB), NOSPLIT, $0-40
 	MOVQ   24(DX), DX
 	XORQ   R8, R8
 	SUBQ   $0x10, CX
-	JLT    rest55
+	JLT    rest52
 
-loop56:
+loop53:
 	VMOVUPS     (AX)(R8*4), Y8
 	VMOVUPS     (BX)(R8*4), Y9
 	VFMADD231PS Y9, Y8, Y0
@@ -1430,11 +1385,11 @@ loop56:
 	VFMADD231PS Y9, Y8, Y7
 	ADDQ        $0x10, R8
 	SUBQ        $0x10, CX
-	JGE         loop56
+	JGE         loop53
 
-rest55:
+rest52:
 	ADDQ        $0x10, CX
-	JEQ         done57
+	JEQ         done54
 	LEAQ        masks<>+64(SB), R9
 	SHLQ        $0x02, CX
 	SUBQ        CX, R9
@@ -1459,7 +1414,7 @@ rest55:
 	VMASKMOVPS  32(DX)(R8*4), Y9, Y9
 	VFMADD231PS Y9, Y8, Y7
 
-done57:
+done54:
 	MOVQ         to+0(FP), AX
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
@@ -1508,12 +1463,12 @@ TEXT ·sgdPlainAVX2(SB), NOSPLIT, $0-88
 	VBROADCASTSS r_decay+80(FP), Y1
 	VBROADCASTSS r_mu+84(FP), Y2
 	TESTQ        SI, SI
-	JEQ          free58
+	JEQ          free55
 	XORQ         SI, SI
 	SUBQ         $0x10, BX
-	JLT          rest59
+	JLT          rest56
 
-loop60:
+loop57:
 	VMOVUPS      (AX)(SI*4), Y3
 	VMOVUPS      (CX)(SI*4), Y4
 	VFMADD231PS  Y3, Y1, Y4
@@ -1532,11 +1487,11 @@ loop60:
 	VMOVUPS      Y3, 32(AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JGE          loop60
+	JGE          loop57
 
-rest59:
+rest56:
 	ADDQ         $0x10, BX
-	JEQ          done61
+	JEQ          done58
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, BX
 	SUBQ         BX, DI
@@ -1559,16 +1514,16 @@ rest59:
 	VFNMADD231PS Y5, Y0, Y3
 	VMASKMOVPS   Y3, Y4, 32(AX)(SI*4)
 
-done61:
+done58:
 	VZEROUPPER
 	RET
 
-free58:
+free55:
 	XORQ DX, DX
 	SUBQ $0x10, BX
-	JLT  rest62
+	JLT  rest59
 
-loop63:
+loop60:
 	VMOVUPS      (AX)(DX*4), Y2
 	VMOVUPS      (CX)(DX*4), Y3
 	VFMADD231PS  Y2, Y1, Y3
@@ -1581,11 +1536,11 @@ loop63:
 	VMOVUPS      Y2, 32(AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, BX
-	JGE          loop63
+	JGE          loop60
 
-rest62:
+rest59:
 	ADDQ         $0x10, BX
-	JEQ          done64
+	JEQ          done61
 	LEAQ         masks<>+64(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
@@ -1602,7 +1557,7 @@ rest62:
 	VFNMADD231PS Y4, Y0, Y2
 	VMASKMOVPS   Y2, Y3, 32(AX)(DX*4)
 
-done64:
+done61:
 	VZEROUPPER
 	RET
 
@@ -1620,12 +1575,12 @@ TEXT ·sgdMomentumAVX2(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_mu+108(FP), Y2
 	VBROADCASTSS r_momentum+100(FP), Y3
 	TESTQ        DI, DI
-	JEQ          free65
+	JEQ          free62
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest66
+	JLT          rest63
 
-loop67:
+loop64:
 	VMOVUPS      (AX)(DI*4), Y4
 	VMOVUPS      (CX)(DI*4), Y5
 	VFMADD231PS  Y4, Y1, Y5
@@ -1650,11 +1605,11 @@ loop67:
 	VMOVUPS      Y4, 32(AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop67
+	JGE          loop64
 
-rest66:
+rest63:
 	ADDQ         $0x10, SI
-	JEQ          done68
+	JEQ          done65
 	LEAQ         masks<>+64(SB), R8
 	SHLQ         $0x02, SI
 	SUBQ         SI, R8
@@ -1683,16 +1638,16 @@ rest66:
 	VFNMADD231PS Y6, Y0, Y4
 	VMASKMOVPS   Y4, Y5, 32(AX)(DI*4)
 
-done68:
+done65:
 	VZEROUPPER
 	RET
 
-free65:
+free62:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest69
+	JLT  rest66
 
-loop70:
+loop67:
 	VMOVUPS      (AX)(DX*4), Y2
 	VMOVUPS      (CX)(DX*4), Y4
 	VFMADD231PS  Y2, Y1, Y4
@@ -1711,11 +1666,11 @@ loop70:
 	VMOVUPS      Y2, 32(AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop70
+	JGE          loop67
 
-rest69:
+rest66:
 	ADDQ         $0x10, SI
-	JEQ          done71
+	JEQ          done68
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, SI
 	SUBQ         SI, DI
@@ -1738,7 +1693,7 @@ rest69:
 	VFNMADD231PS Y5, Y0, Y2
 	VMASKMOVPS   Y2, Y4, 32(AX)(DX*4)
 
-done71:
+done68:
 	VZEROUPPER
 	RET
 
@@ -1755,12 +1710,12 @@ TEXT ·sgdVelocityAVX2(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Y1
 	VBROADCASTSS r_mu+108(FP), Y2
 	TESTQ        DI, DI
-	JEQ          free72
+	JEQ          free69
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest73
+	JLT          rest70
 
-loop74:
+loop71:
 	VMOVUPS      (AX)(DI*4), Y3
 	VMOVUPS      (CX)(DI*4), Y4
 	VFMADD231PS  Y3, Y1, Y4
@@ -1781,11 +1736,11 @@ loop74:
 	VMOVUPS      Y3, 32(AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop74
+	JGE          loop71
 
-rest73:
+rest70:
 	ADDQ         $0x10, SI
-	JEQ          done75
+	JEQ          done72
 	LEAQ         masks<>+64(SB), R8
 	SHLQ         $0x02, SI
 	SUBQ         SI, R8
@@ -1810,16 +1765,16 @@ rest73:
 	VFNMADD231PS Y5, Y0, Y3
 	VMASKMOVPS   Y3, Y4, 32(AX)(DI*4)
 
-done75:
+done72:
 	VZEROUPPER
 	RET
 
-free72:
+free69:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest76
+	JLT  rest73
 
-loop77:
+loop74:
 	VMOVUPS      (AX)(DX*4), Y2
 	VMOVUPS      (CX)(DX*4), Y3
 	VFMADD231PS  Y2, Y1, Y3
@@ -1834,11 +1789,11 @@ loop77:
 	VMOVUPS      Y2, 32(AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop77
+	JGE          loop74
 
-rest76:
+rest73:
 	ADDQ         $0x10, SI
-	JEQ          done78
+	JEQ          done75
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, SI
 	SUBQ         SI, DI
@@ -1857,7 +1812,7 @@ rest76:
 	VFNMADD231PS Y4, Y0, Y2
 	VMASKMOVPS   Y2, Y3, 32(AX)(DX*4)
 
-done78:
+done75:
 	VZEROUPPER
 	RET
 
@@ -1875,12 +1830,12 @@ TEXT ·sgdNesterovAVX2(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Y2
 	VBROADCASTSS r_mu+108(FP), Y3
 	TESTQ        DI, DI
-	JEQ          free79
+	JEQ          free76
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest80
+	JLT          rest77
 
-loop81:
+loop78:
 	VMOVUPS (AX)(DI*4), Y4
 	VMULPS  Y2, Y4, Y5
 	VMOVUPS (CX)(DI*4), Y6
@@ -1917,11 +1872,11 @@ loop81:
 	VMOVUPS Y4, 32(AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, SI
-	JGE     loop81
+	JGE     loop78
 
-rest80:
+rest77:
 	ADDQ       $0x10, SI
-	JEQ        done82
+	JEQ        done79
 	LEAQ       masks<>+64(SB), R8
 	SHLQ       $0x02, SI
 	SUBQ       SI, R8
@@ -1962,16 +1917,16 @@ rest80:
 	VSUBPS     Y2, Y4, Y4
 	VMASKMOVPS Y4, Y5, 32(AX)(DI*4)
 
-done82:
+done79:
 	VZEROUPPER
 	RET
 
-free79:
+free76:
 	XORQ BX, BX
 	SUBQ $0x10, SI
-	JLT  rest83
+	JLT  rest80
 
-loop84:
+loop81:
 	VMOVUPS (AX)(BX*4), Y3
 	VMULPS  Y2, Y3, Y4
 	VMOVUPS (CX)(BX*4), Y5
@@ -2000,11 +1955,11 @@ loop84:
 	VMOVUPS Y3, 32(AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, SI
-	JGE     loop84
+	JGE     loop81
 
-rest83:
+rest80:
 	ADDQ       $0x10, SI
-	JEQ        done85
+	JEQ        done82
 	LEAQ       masks<>+64(SB), DI
 	SHLQ       $0x02, SI
 	SUBQ       SI, DI
@@ -2037,7 +1992,7 @@ rest83:
 	VSUBPS     Y2, Y3, Y3
 	VMASKMOVPS Y3, Y4, 32(AX)(BX*4)
 
-done85:
+done82:
 	VZEROUPPER
 	RET
 
@@ -2052,12 +2007,12 @@ TEXT ·adamAVX2(SB), NOSPLIT, $0-160
 	MOVQ  w_len+8(FP), DI
 	MOVQ  anchor_len+104(FP), R8
 	TESTQ R8, R8
-	JEQ   free86
+	JEQ   free83
 	XORQ  R8, R8
 	SUBQ  $0x10, DI
-	JLT   rest87
+	JLT   rest84
 
-loop88:
+loop85:
 	VMOVUPS      (AX)(R8*4), Y0
 	VBROADCASTSS r_decay+120(FP), Y1
 	VMULPS       Y1, Y0, Y1
@@ -2134,11 +2089,11 @@ loop88:
 	VMOVUPS      Y0, 32(AX)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
-	JGE          loop88
+	JGE          loop85
 
-rest87:
+rest84:
 	ADDQ         $0x10, DI
-	JEQ          done89
+	JEQ          done86
 	LEAQ         masks<>+64(SB), R9
 	SHLQ         $0x02, DI
 	SUBQ         DI, R9
@@ -2219,16 +2174,16 @@ rest87:
 	VSUBPS       Y3, Y0, Y0
 	VMASKMOVPS   Y0, Y1, 32(AX)(R8*4)
 
-done89:
+done86:
 	VZEROUPPER
 	RET
 
-free86:
+free83:
 	XORQ SI, SI
 	SUBQ $0x10, DI
-	JLT  rest90
+	JLT  rest87
 
-loop91:
+loop88:
 	VMOVUPS      (AX)(SI*4), Y0
 	VBROADCASTSS r_decay+120(FP), Y1
 	VMULPS       Y1, Y0, Y1
@@ -2295,11 +2250,11 @@ loop91:
 	VMOVUPS      Y0, 32(AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, DI
-	JGE          loop91
+	JGE          loop88
 
-rest90:
+rest87:
 	ADDQ         $0x10, DI
-	JEQ          done92
+	JEQ          done89
 	LEAQ         masks<>+64(SB), R8
 	SHLQ         $0x02, DI
 	SUBQ         DI, R8
@@ -2370,7 +2325,7 @@ rest90:
 	VSUBPS       Y3, Y0, Y0
 	VMASKMOVPS   Y0, Y1, 32(AX)(SI*4)
 
-done92:
+done89:
 	VZEROUPPER
 	RET
 
@@ -2383,20 +2338,20 @@ TEXT ·softmaxRowAVX2(SB), NOSPLIT, $0-64
 	VBROADCASTSS allff800000<>+0(SB), Y1
 	XORQ         DX, DX
 	SUBQ         $0x10, CX
-	JLT          rest93
+	JLT          rest90
 
-loop94:
+loop91:
 	VMOVUPS (AX)(DX*4), Y2
 	VMAXPS  Y0, Y2, Y0
 	VMOVUPS 32(AX)(DX*4), Y2
 	VMAXPS  Y1, Y2, Y1
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop94
+	JGE     loop91
 
-rest93:
+rest90:
 	ADDQ         $0x10, CX
-	JEQ          done95
+	JEQ          done92
 	LEAQ         masks<>+64(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
@@ -2411,7 +2366,7 @@ rest93:
 	VBLENDVPS    Y3, Y2, Y4, Y2
 	VMAXPS       Y1, Y2, Y1
 
-done95:
+done92:
 	VMAXPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VMAXPS       X1, X0, X0
@@ -2426,13 +2381,13 @@ done95:
 	VXORPS       Y2, Y2, Y2
 	MOVQ         dst_len+8(FP), BX
 	TESTQ        BX, BX
-	JEQ          evaluate96
+	JEQ          evaluate93
 	MOVQ         src_len+32(FP), CX
 	XORQ         SI, SI
 	SUBQ         $0x10, CX
-	JLT          rest98
+	JLT          rest95
 
-loop99:
+loop96:
 	VMOVUPS      (AX)(SI*4), Y3
 	VSUBPS       Y0, Y3, Y3
 	VBROADCASTSS allc2700000<>+0(SB), Y4
@@ -2481,11 +2436,11 @@ loop99:
 	VMOVUPS      Y3, 32(DX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
-	JGE          loop99
+	JGE          loop96
 
-rest98:
+rest95:
 	ADDQ         $0x10, CX
-	JEQ          done100
+	JEQ          done97
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, CX
 	SUBQ         CX, DI
@@ -2540,16 +2495,16 @@ rest98:
 	VADDPS       Y0, Y2, Y2
 	VMOVUPS      Y0, 32(DX)(SI*4)
 
-done100:
-	JMP scale97
+done97:
+	JMP scale94
 
-evaluate96:
+evaluate93:
 	MOVQ src_len+32(FP), CX
 	XORQ SI, SI
 	SUBQ $0x10, CX
-	JLT  rest101
+	JLT  rest98
 
-loop102:
+loop99:
 	VMOVUPS      (AX)(SI*4), Y3
 	VSUBPS       Y0, Y3, Y3
 	VBROADCASTSS allc2700000<>+0(SB), Y4
@@ -2596,11 +2551,11 @@ loop102:
 	VADDPS       Y3, Y2, Y2
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
-	JGE          loop102
+	JGE          loop99
 
-rest101:
+rest98:
 	ADDQ         $0x10, CX
-	JEQ          done103
+	JEQ          done100
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, CX
 	SUBQ         CX, DI
@@ -2653,8 +2608,8 @@ rest101:
 	VANDPS       Y4, Y0, Y0
 	VADDPS       Y0, Y2, Y2
 
-done103:
-scale97:
+done100:
+scale94:
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X0, X1, X1
@@ -2668,18 +2623,18 @@ scale97:
 	VBROADCASTSS X0, Y0
 	XORQ         AX, AX
 	SUBQ         $0x10, BX
-	JLT          rest104
+	JLT          rest101
 
-loop105:
+loop102:
 	VMULPS  (DX)(AX*4), Y0, Y1
 	VMOVUPS Y1, (DX)(AX*4)
 	VMULPS  32(DX)(AX*4), Y0, Y1
 	VMOVUPS Y1, 32(DX)(AX*4)
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, BX
-	JGE     loop105
+	JGE     loop102
 
-rest104:
+rest101:
 	VZEROUPPER
 	RET
 
@@ -2730,12 +2685,12 @@ TEXT ·lstmForwardAVX2(SB), NOSPLIT, $0-120
 	MOVQ  c_len+56(FP), DI
 	MOVQ  cPrev_len+32(FP), R8
 	TESTQ R8, R8
-	JEQ   start107
+	JEQ   start104
 	XORQ  R8, R8
 	SUBQ  $0x10, DI
-	JLT   rest109
+	JLT   rest106
 
-loop110:
+loop107:
 	VMOVUPS      (AX)(R8*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
 	VBROADCASTSS allc2ae0000<>+0(SB), Y1
@@ -2947,17 +2902,17 @@ loop110:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
-	JGE          loop110
+	JGE          loop107
 
-rest109:
-	JMP outputs108
+rest106:
+	JMP outputs105
 
-start107:
+start104:
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest112
+	JLT  rest109
 
-loop113:
+loop110:
 	VMOVUPS      (AX)(CX*4), Y0
 	VXORPS       all80000000<>+0(SB), Y0, Y0
 	VBROADCASTSS allc2ae0000<>+0(SB), Y1
@@ -3167,17 +3122,17 @@ loop113:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DI
-	JGE          loop113
+	JGE          loop110
 
-rest112:
-outputs108:
+rest109:
+outputs105:
 	MOVQ gates_base+0(FP), AX
 	MOVQ c_len+56(FP), DI
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest115
+	JLT  rest112
 
-loop116:
+loop113:
 	VMOVUPS      (DX)(CX*4), Y0
 	VANDPS       all80000000<>+0(SB), Y0, Y1
 	VANDPS       all7fffffff<>+0(SB), Y0, Y0
@@ -3237,9 +3192,9 @@ loop116:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DI
-	JGE          loop116
+	JGE          loop113
 
-rest115:
+rest112:
 	VZEROUPPER
 	RET
 
@@ -3255,12 +3210,12 @@ TEXT ·lstmBackwardAVX2(SB), NOSPLIT, $0-144
 	MOVQ  dc_len+128(FP), R8
 	MOVQ  cPrev_len+56(FP), R9
 	TESTQ R9, R9
-	JEQ   start118
+	JEQ   start115
 	XORQ  R9, R9
 	SUBQ  $0x10, R8
-	JLT   rest119
+	JLT   rest116
 
-loop120:
+loop117:
 	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VMOVUPS      (CX)(R9*4), Y1
 	VMOVUPS      64(CX)(R9*4), Y2
@@ -3329,18 +3284,18 @@ loop120:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R9
 	SUBQ         $0x10, R8
-	JGE          loop120
+	JGE          loop117
 
-rest119:
+rest116:
 	VZEROUPPER
 	RET
 
-start118:
+start115:
 	XORQ DX, DX
 	SUBQ $0x10, R8
-	JLT  rest122
+	JLT  rest119
 
-loop123:
+loop120:
 	VBROADCASTSS all3f800000<>+0(SB), Y0
 	VMOVUPS      (CX)(DX*4), Y1
 	VMOVUPS      64(CX)(DX*4), Y2
@@ -3403,9 +3358,9 @@ loop123:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, R8
-	JGE          loop123
+	JGE          loop120
 
-rest122:
+rest119:
 	VZEROUPPER
 	RET
 
@@ -3424,10 +3379,10 @@ TEXT ·pool2x2AVX2(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels125:
+pixels122:
 	MOVQ DI, R8
 
-channels126:
+channels123:
 	VMOVUPS      (DX), Y3
 	VXORPS       Y4, Y4, Y4
 	VMOVUPS      (DX)(DI*1), Y5
@@ -3481,11 +3436,11 @@ channels126:
 	ADDQ         $0x40, BX
 	SUBQ         $0x10, SI
 	SUBQ         $0x40, R8
-	JNE          channels126
+	JNE          channels123
 	ADDQ         DI, DX
 	ADDQ         DI, BX
 	TESTQ        SI, SI
-	JNE          pixels125
+	JNE          pixels122
 	VZEROUPPER
 	RET
 
@@ -3576,10 +3531,10 @@ TEXT ·pool2x2BackwardAVX2(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels127:
+pixels124:
 	MOVQ DI, R8
 
-channels128:
+channels125:
 	VMOVUPS   (AX), Y5
 	VPMOVZXBD (CX), Y4
 	VPCMPEQD  Y0, Y4, Y6
@@ -3622,11 +3577,11 @@ channels128:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels128
+	JNE       channels125
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels127
+	JNE       pixels124
 	VZEROUPPER
 	RET
 
@@ -3636,10 +3591,10 @@ TEXT ·poolAnyAVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 72(DI), CX
 
-next129:
+next126:
 	XORQ R8, R8
 
-group131:
+group128:
 	MOVQ R8, R10
 	SHRQ $0x02, R10
 	ADDQ 8(DI), R10
@@ -3649,9 +3604,9 @@ group131:
 	ADDQ R8, R11
 	MOVQ 24(DI), R12
 
-windows132:
+windows129:
 	CMPQ    R12, $0x02
-	JLT     end133
+	JLT     end130
 	MOVQ    R11, SI
 	MOVQ    SI, AX
 	VMOVUPS (AX), Y1
@@ -3666,11 +3621,11 @@ windows132:
 	VMOVUPS Y0, Y0
 	MOVQ    40(DI), BX
 
-rows134:
+rows131:
 	MOVQ SI, AX
 	MOVQ 48(DI), DX
 
-cols135:
+cols132:
 	VMOVUPS      (AX), Y9
 	VCMPPS       $0x1e, Y1, Y9, Y10
 	VCMPPS       $0x03, Y9, Y9, Y11
@@ -3698,10 +3653,10 @@ cols135:
 	VPADDD       all00000001<>+0(SB), Y0, Y0
 	ADDQ         64(DI), AX
 	DECQ         DX
-	JNE          cols135
+	JNE          cols132
 	ADDQ         56(DI), SI
 	DECQ         BX
-	JNE          rows134
+	JNE          rows131
 	IMUL3Q       $0x40, 32(DI), AX
 	VMOVUPS      Y1, (R9)
 	VMOVUPS      Y2, 32(R9)
@@ -3725,12 +3680,12 @@ cols135:
 	ADDQ         CX, R11
 	ADDQ         CX, R11
 	SUBQ         $0x02, R12
-	JMP          windows132
+	JMP          windows129
 
-end133:
-windows136:
+end130:
+windows133:
 	CMPQ    R12, $0x01
-	JLT     end137
+	JLT     end134
 	MOVQ    R11, SI
 	MOVQ    SI, AX
 	VMOVUPS (AX), Y1
@@ -3741,11 +3696,11 @@ windows136:
 	VMOVUPS Y0, Y0
 	MOVQ    40(DI), BX
 
-rows138:
+rows135:
 	MOVQ SI, AX
 	MOVQ 48(DI), DX
 
-cols139:
+cols136:
 	VMOVUPS      (AX), Y5
 	VCMPPS       $0x1e, Y1, Y5, Y6
 	VCMPPS       $0x03, Y5, Y5, Y7
@@ -3761,10 +3716,10 @@ cols139:
 	VPADDD       all00000001<>+0(SB), Y0, Y0
 	ADDQ         64(DI), AX
 	DECQ         DX
-	JNE          cols139
+	JNE          cols136
 	ADDQ         56(DI), SI
 	DECQ         BX
-	JNE          rows138
+	JNE          rows135
 	IMUL3Q       $0x40, 32(DI), AX
 	VMOVUPS      Y1, (R9)
 	VMOVUPS      Y2, 32(R9)
@@ -3778,25 +3733,25 @@ cols139:
 	ADDQ         AX, R10
 	ADDQ         CX, R11
 	SUBQ         $0x01, R12
-	JMP          windows136
+	JMP          windows133
 
-end137:
+end134:
 	ADDQ $0x40, R8
 	MOVQ 32(DI), AX
 	SHLQ $0x06, AX
 	CMPQ R8, AX
-	JLT  group131
+	JLT  group128
 	DECQ 88(DI)
-	JE   last130
+	JE   last127
 	MOVQ 96(DI), AX
 	ADDQ AX, (DI)
 	MOVQ 104(DI), AX
 	ADDQ AX, 8(DI)
 	MOVQ 112(DI), AX
 	ADDQ AX, 16(DI)
-	JMP  next129
+	JMP  next126
 
-last130:
+last127:
 	VZEROUPPER
 	RET
 
@@ -3806,10 +3761,10 @@ TEXT ·poolAnyBackwardAVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 72(DI), CX
 
-next140:
+next137:
 	XORQ R8, R8
 
-group142:
+group139:
 	MOVQ R8, R10
 	SHRQ $0x02, R10
 	ADDQ 8(DI), R10
@@ -3819,9 +3774,9 @@ group142:
 	ADDQ R8, R11
 	MOVQ 24(DI), R12
 
-windows143:
+windows140:
 	CMPQ         R12, $0x02
-	JLT          end144
+	JLT          end141
 	MOVQ         R11, SI
 	IMUL3Q       $0x40, 32(DI), AX
 	VMOVUPS      (R9), Y1
@@ -3844,7 +3799,7 @@ windows143:
 	VPADDD       Y9, Y9, Y9
 	MOVQ         40(DI), BX
 
-rows145:
+rows142:
 	MOVQ  SI, AX
 	MOVQ  48(DI), DX
 	MOVQ  DX, R13
@@ -3852,7 +3807,7 @@ rows145:
 	IMULQ 64(DI), R13
 	ADDQ  R13, AX
 
-cols146:
+cols143:
 	VPCMPEQD Y0, Y5, Y10
 	VANDPS   Y1, Y10, Y10
 	VADDPS   (AX), Y10, Y10
@@ -3872,20 +3827,20 @@ cols146:
 	VPADDD   allffffffff<>+0(SB), Y0, Y0
 	SUBQ     64(DI), AX
 	DECQ     DX
-	JNE      cols146
+	JNE      cols143
 	VPADDD   Y9, Y0, Y0
 	ADDQ     56(DI), SI
 	DECQ     BX
-	JNE      rows145
+	JNE      rows142
 	ADDQ     CX, R11
 	ADDQ     CX, R11
 	SUBQ     $0x02, R12
-	JMP      windows143
+	JMP      windows140
 
-end144:
-windows147:
+end141:
+windows144:
 	CMPQ         R12, $0x01
-	JLT          end148
+	JLT          end145
 	MOVQ         R11, SI
 	IMUL3Q       $0x40, 32(DI), AX
 	VMOVUPS      (R9), Y1
@@ -3902,7 +3857,7 @@ windows147:
 	VPADDD       Y5, Y5, Y5
 	MOVQ         40(DI), BX
 
-rows149:
+rows146:
 	MOVQ  SI, AX
 	MOVQ  48(DI), DX
 	MOVQ  DX, R13
@@ -3910,7 +3865,7 @@ rows149:
 	IMULQ 64(DI), R13
 	ADDQ  R13, AX
 
-cols150:
+cols147:
 	VPCMPEQD Y0, Y3, Y6
 	VANDPS   Y1, Y6, Y6
 	VADDPS   (AX), Y6, Y6
@@ -3922,32 +3877,32 @@ cols150:
 	VPADDD   allffffffff<>+0(SB), Y0, Y0
 	SUBQ     64(DI), AX
 	DECQ     DX
-	JNE      cols150
+	JNE      cols147
 	VPADDD   Y5, Y0, Y0
 	ADDQ     56(DI), SI
 	DECQ     BX
-	JNE      rows149
+	JNE      rows146
 	ADDQ     CX, R11
 	SUBQ     $0x01, R12
-	JMP      windows147
+	JMP      windows144
 
-end148:
+end145:
 	ADDQ $0x40, R8
 	MOVQ 32(DI), AX
 	SHLQ $0x06, AX
 	CMPQ R8, AX
-	JLT  group142
+	JLT  group139
 	DECQ 88(DI)
-	JE   last141
+	JE   last138
 	MOVQ 96(DI), AX
 	ADDQ AX, (DI)
 	MOVQ 104(DI), AX
 	ADDQ AX, 8(DI)
 	MOVQ 112(DI), AX
 	ADDQ AX, 16(DI)
-	JMP  next140
+	JMP  next137
 
-last141:
+last138:
 	VZEROUPPER
 	RET
 
@@ -3975,10 +3930,10 @@ TEXT ·poolMeanAVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 72(DI), CX
 
-next151:
+next148:
 	XORQ R8, R8
 
-group153:
+group150:
 	MOVQ R8, AX
 	SHRQ $0x02, AX
 	ADDQ 8(DI), AX
@@ -3988,9 +3943,9 @@ group153:
 	ADDQ R8, R10
 	MOVQ 24(DI), R11
 
-windows154:
+windows151:
 	CMPQ    R11, $0x02
-	JLT     end155
+	JLT     end152
 	MOVQ    R10, SI
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -4000,11 +3955,11 @@ windows154:
 	VMOVUPS Y0, Y0
 	MOVQ    40(DI), BX
 
-rows156:
+rows153:
 	MOVQ SI, AX
 	MOVQ 48(DI), DX
 
-cols157:
+cols154:
 	VADDPS       (AX), Y1, Y1
 	VADDPS       32(AX), Y2, Y2
 	VADDPS       (AX)(CX*1), Y3, Y3
@@ -4012,10 +3967,10 @@ cols157:
 	VPADDD       all00000001<>+0(SB), Y0, Y0
 	ADDQ         64(DI), AX
 	DECQ         DX
-	JNE          cols157
+	JNE          cols154
 	ADDQ         56(DI), SI
 	DECQ         BX
-	JNE          rows156
+	JNE          rows153
 	VBROADCASTSS 80(DI), Y0
 	IMUL3Q       $0x40, 32(DI), AX
 	VMULPS       Y0, Y1, Y1
@@ -4031,12 +3986,12 @@ cols157:
 	ADDQ         CX, R10
 	ADDQ         CX, R10
 	SUBQ         $0x02, R11
-	JMP          windows154
+	JMP          windows151
 
-end155:
-windows158:
+end152:
+windows155:
 	CMPQ    R11, $0x01
-	JLT     end159
+	JLT     end156
 	MOVQ    R10, SI
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -4044,20 +3999,20 @@ windows158:
 	VMOVUPS Y0, Y0
 	MOVQ    40(DI), BX
 
-rows160:
+rows157:
 	MOVQ SI, AX
 	MOVQ 48(DI), DX
 
-cols161:
+cols158:
 	VADDPS       (AX), Y1, Y1
 	VADDPS       32(AX), Y2, Y2
 	VPADDD       all00000001<>+0(SB), Y0, Y0
 	ADDQ         64(DI), AX
 	DECQ         DX
-	JNE          cols161
+	JNE          cols158
 	ADDQ         56(DI), SI
 	DECQ         BX
-	JNE          rows160
+	JNE          rows157
 	VBROADCASTSS 80(DI), Y0
 	IMUL3Q       $0x40, 32(DI), AX
 	VMULPS       Y0, Y1, Y1
@@ -4067,25 +4022,25 @@ cols161:
 	ADDQ         AX, R9
 	ADDQ         CX, R10
 	SUBQ         $0x01, R11
-	JMP          windows158
+	JMP          windows155
 
-end159:
+end156:
 	ADDQ $0x40, R8
 	MOVQ 32(DI), AX
 	SHLQ $0x06, AX
 	CMPQ R8, AX
-	JLT  group153
+	JLT  group150
 	DECQ 88(DI)
-	JE   last152
+	JE   last149
 	MOVQ 96(DI), AX
 	ADDQ AX, (DI)
 	MOVQ 104(DI), AX
 	ADDQ AX, 8(DI)
 	MOVQ 112(DI), AX
 	ADDQ AX, 16(DI)
-	JMP  next151
+	JMP  next148
 
-last152:
+last149:
 	VZEROUPPER
 	RET
 
@@ -4095,10 +4050,10 @@ TEXT ·poolMeanBackwardAVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
 	MOVQ 72(DI), CX
 
-next162:
+next159:
 	XORQ R8, R8
 
-group164:
+group161:
 	MOVQ R8, AX
 	SHRQ $0x02, AX
 	ADDQ 8(DI), AX
@@ -4108,9 +4063,9 @@ group164:
 	ADDQ R8, R10
 	MOVQ 24(DI), R11
 
-windows165:
+windows162:
 	CMPQ         R11, $0x02
-	JLT          end166
+	JLT          end163
 	MOVQ         R10, SI
 	VBROADCASTSS 80(DI), Y5
 	IMUL3Q       $0x40, 32(DI), AX
@@ -4127,7 +4082,7 @@ windows165:
 	VPADDD       Y6, Y6, Y6
 	MOVQ         40(DI), BX
 
-rows167:
+rows164:
 	MOVQ  SI, AX
 	MOVQ  48(DI), DX
 	MOVQ  DX, R12
@@ -4135,7 +4090,7 @@ rows167:
 	IMULQ 64(DI), R12
 	ADDQ  R12, AX
 
-cols168:
+cols165:
 	VMOVUPS     (AX), Y7
 	VFMADD231PS Y5, Y1, Y7
 	VMOVUPS     Y7, (AX)
@@ -4151,20 +4106,20 @@ cols168:
 	VPADDD      allffffffff<>+0(SB), Y0, Y0
 	SUBQ        64(DI), AX
 	DECQ        DX
-	JNE         cols168
+	JNE         cols165
 	VPADDD      Y6, Y0, Y0
 	ADDQ        56(DI), SI
 	DECQ        BX
-	JNE         rows167
+	JNE         rows164
 	ADDQ        CX, R10
 	ADDQ        CX, R10
 	SUBQ        $0x02, R11
-	JMP         windows165
+	JMP         windows162
 
-end166:
-windows169:
+end163:
+windows166:
 	CMPQ         R11, $0x01
-	JLT          end170
+	JLT          end167
 	MOVQ         R10, SI
 	VBROADCASTSS 80(DI), Y3
 	IMUL3Q       $0x40, 32(DI), AX
@@ -4178,7 +4133,7 @@ windows169:
 	VPADDD       Y4, Y4, Y4
 	MOVQ         40(DI), BX
 
-rows171:
+rows168:
 	MOVQ  SI, AX
 	MOVQ  48(DI), DX
 	MOVQ  DX, R12
@@ -4186,7 +4141,7 @@ rows171:
 	IMULQ 64(DI), R12
 	ADDQ  R12, AX
 
-cols172:
+cols169:
 	VMOVUPS     (AX), Y5
 	VFMADD231PS Y3, Y1, Y5
 	VMOVUPS     Y5, (AX)
@@ -4196,32 +4151,32 @@ cols172:
 	VPADDD      allffffffff<>+0(SB), Y0, Y0
 	SUBQ        64(DI), AX
 	DECQ        DX
-	JNE         cols172
+	JNE         cols169
 	VPADDD      Y4, Y0, Y0
 	ADDQ        56(DI), SI
 	DECQ        BX
-	JNE         rows171
+	JNE         rows168
 	ADDQ        CX, R10
 	SUBQ        $0x01, R11
-	JMP         windows169
+	JMP         windows166
 
-end170:
+end167:
 	ADDQ $0x40, R8
 	MOVQ 32(DI), AX
 	SHLQ $0x06, AX
 	CMPQ R8, AX
-	JLT  group164
+	JLT  group161
 	DECQ 88(DI)
-	JE   last163
+	JE   last160
 	MOVQ 96(DI), AX
 	ADDQ AX, (DI)
 	MOVQ 104(DI), AX
 	ADDQ AX, 8(DI)
 	MOVQ 112(DI), AX
 	ADDQ AX, 16(DI)
-	JMP  next162
+	JMP  next159
 
-last163:
+last160:
 	VZEROUPPER
 	RET
 
@@ -4235,15 +4190,15 @@ TEXT ·poolThreeBackwardAVX2(SB), NOSPLIT, $0-8
 	VPBROADCASTD all00000003<>+0(SB), Y3
 	MOVQ         64(AX), R11
 
-next173:
+next170:
 	XORQ CX, CX
 
-group175:
+group172:
 	MOVQ 16(AX), DX
 	ADDQ CX, DX
 	XORQ R9, R9
 
-row176:
+row173:
 	MOVQ    (AX), SI
 	ADDQ    CX, SI
 	MOVQ    CX, DI
@@ -4258,7 +4213,7 @@ row176:
 	VMOVUPS (BX)(R11*1), Y5
 	VMOVUPS 32(BX)(R11*1), Y6
 
-window177:
+window174:
 	VMOVUPS      (BX)(R11*2), Y7
 	VMOVUPS      32(BX)(R11*2), Y8
 	LEAQ         (R9)(R9*2), R12
@@ -4298,7 +4253,7 @@ window177:
 	ADDQ         R10, DI
 	LEAQ         (SI)(R10*4), SI
 	DECQ         R8
-	JNE          window177
+	JNE          window174
 	VMOVUPS      Y3, (BX)
 	VMOVUPS      Y4, 32(BX)
 	VMOVUPS      Y5, (BX)(R11*1)
@@ -4306,22 +4261,22 @@ window177:
 	ADDQ         56(AX), DX
 	INCQ         R9
 	CMPQ         R9, 40(AX)
-	JNE          row176
+	JNE          row173
 	ADDQ         $0x40, CX
 	SHLQ         $0x02, R10
 	CMPQ         CX, R10
-	JLT          group175
+	JLT          group172
 	DECQ         88(AX)
-	JE           last174
+	JE           last171
 	MOVQ         96(AX), CX
 	ADDQ         CX, (AX)
 	MOVQ         104(AX), CX
 	ADDQ         CX, 8(AX)
 	MOVQ         112(AX), CX
 	ADDQ         CX, 16(AX)
-	JMP          next173
+	JMP          next170
 
-last174:
+last171:
 	VZEROUPPER
 	RET
 
@@ -4332,15 +4287,15 @@ TEXT ·poolMeanThreeBackwardAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS 80(AX), Y0
 	MOVQ         64(AX), R11
 
-next178:
+next175:
 	XORQ CX, CX
 
-group180:
+group177:
 	MOVQ 16(AX), DX
 	ADDQ CX, DX
 	XORQ R9, R9
 
-row181:
+row178:
 	MOVQ    (AX), SI
 	ADDQ    CX, SI
 	MOVQ    CX, DI
@@ -4355,7 +4310,7 @@ row181:
 	VMOVUPS (BX)(R11*1), Y3
 	VMOVUPS 32(BX)(R11*1), Y4
 
-window182:
+window179:
 	VMOVUPS     (BX)(R11*2), Y5
 	VMOVUPS     32(BX)(R11*2), Y6
 	VMOVUPS     (SI), Y7
@@ -4376,7 +4331,7 @@ window182:
 	ADDQ        R10, DI
 	LEAQ        (SI)(R10*4), SI
 	DECQ        R8
-	JNE         window182
+	JNE         window179
 	VMOVUPS     Y1, (BX)
 	VMOVUPS     Y2, 32(BX)
 	VMOVUPS     Y3, (BX)(R11*1)
@@ -4384,22 +4339,22 @@ window182:
 	ADDQ        56(AX), DX
 	INCQ        R9
 	CMPQ        R9, 40(AX)
-	JNE         row181
+	JNE         row178
 	ADDQ        $0x40, CX
 	SHLQ        $0x02, R10
 	CMPQ        CX, R10
-	JLT         group180
+	JLT         group177
 	DECQ        88(AX)
-	JE          last179
+	JE          last176
 	MOVQ        96(AX), CX
 	ADDQ        CX, (AX)
 	MOVQ        104(AX), CX
 	ADDQ        CX, 8(AX)
 	MOVQ        112(AX), CX
 	ADDQ        CX, 16(AX)
-	JMP         next178
+	JMP         next175
 
-last179:
+last176:
 	VZEROUPPER
 	RET
 
@@ -4412,10 +4367,10 @@ TEXT ·lrnSquaresAVX2(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), SI
 	XORQ AX, AX
 
-pixels183:
+pixels180:
 	MOVQ 56(CX), DI
 
-groups184:
+groups181:
 	VMOVUPS (DX)(AX*1), Y0
 	VMULPS  Y0, Y0, Y0
 	VMOVUPS Y0, (BX)
@@ -4425,10 +4380,10 @@ groups184:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, BX
 	DECQ    DI
-	JNE     groups184
+	JNE     groups181
 	ADDQ    64(CX), BX
 	DECQ    SI
-	JNE     pixels183
+	JNE     pixels180
 	VZEROUPPER
 	RET
 
@@ -4447,46 +4402,46 @@ TEXT ·lrnNormalizeAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS all3f800000<>+0(SB), Y2
 	XORQ         AX, AX
 
-pixels185:
+pixels182:
 	MOVQ 56(CX), R10
 
-groups186:
+groups183:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Y3
 	DECQ    R12
-	JEQ     summed188
+	JEQ     summed185
 
-terms187:
+terms184:
 	VADDPS 4(R11), Y3, Y3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms187
+	JNE    terms184
 
-summed188:
+summed185:
 	VMULPS  Y1, Y3, Y3
 	VADDPS  Y0, Y3, Y3
 	VMOVUPS Y3, (BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised191
+	JEQ     raised188
 	CMPQ    R11, $0x03
-	JEQ     three189
+	JEQ     three186
 	CMPQ    R11, $0x02
-	JEQ     square190
+	JEQ     square187
 	VSQRTPS Y3, Y3
 
-square190:
+square187:
 	VSQRTPS Y3, Y3
-	JMP     raised191
+	JMP     raised188
 
-three189:
+three186:
 	VSQRTPS Y3, Y3
 	VSQRTPS Y3, Y4
 	VMULPS  Y4, Y3, Y3
 
-raised191:
+raised188:
 	VDIVPS  Y3, Y2, Y3
 	VMOVUPS Y3, (SI)(AX*1)
 	VMULPS  (DX)(AX*1), Y3, Y3
@@ -4496,37 +4451,37 @@ raised191:
 	MOVQ    80(CX), R12
 	VMOVUPS 32(R11), Y3
 	DECQ    R12
-	JEQ     summed193
+	JEQ     summed190
 
-terms192:
+terms189:
 	VADDPS 36(R11), Y3, Y3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms192
+	JNE    terms189
 
-summed193:
+summed190:
 	VMULPS  Y1, Y3, Y3
 	VADDPS  Y0, Y3, Y3
 	VMOVUPS Y3, 32(BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised196
+	JEQ     raised193
 	CMPQ    R11, $0x03
-	JEQ     three194
+	JEQ     three191
 	CMPQ    R11, $0x02
-	JEQ     square195
+	JEQ     square192
 	VSQRTPS Y3, Y3
 
-square195:
+square192:
 	VSQRTPS Y3, Y3
-	JMP     raised196
+	JMP     raised193
 
-three194:
+three191:
 	VSQRTPS Y3, Y3
 	VSQRTPS Y3, Y4
 	VMULPS  Y4, Y3, Y3
 
-raised196:
+raised193:
 	VDIVPS  Y3, Y2, Y3
 	VMOVUPS Y3, 32(SI)(AX*1)
 	VMULPS  32(DX)(AX*1), Y3, Y3
@@ -4534,10 +4489,10 @@ raised196:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups186
+	JNE     groups183
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels185
+	JNE     pixels182
 	VZEROUPPER
 	RET
 
@@ -4553,10 +4508,10 @@ TEXT ·lrnQuotientsAVX2(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), R9
 	XORQ AX, AX
 
-pixels197:
+pixels194:
 	MOVQ 56(CX), R10
 
-groups198:
+groups195:
 	VMOVUPS (DI)(AX*1), Y0
 	VMULPS  (DX)(AX*1), Y0, Y0
 	VMULPS  (SI)(AX*1), Y0, Y0
@@ -4570,10 +4525,10 @@ groups198:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups198
+	JNE     groups195
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels197
+	JNE     pixels194
 	VZEROUPPER
 	RET
 
@@ -4590,24 +4545,24 @@ TEXT ·lrnGradientAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS 100(CX), Y0
 	XORQ         AX, AX
 
-pixels199:
+pixels196:
 	MOVQ 56(CX), R10
 
-groups200:
+groups197:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Y1
 	DECQ    R12
-	JEQ     summed202
+	JEQ     summed199
 
-terms201:
+terms198:
 	VADDPS 4(R11), Y1, Y1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms201
+	JNE    terms198
 
-summed202:
+summed199:
 	VMOVUPS (SI)(AX*1), Y2
 	VMULPS  Y0, Y1, Y1
 	VMULPS  (DX)(AX*1), Y1, Y1
@@ -4619,15 +4574,15 @@ summed202:
 	MOVQ    80(CX), R12
 	VMOVUPS 32(R11), Y1
 	DECQ    R12
-	JEQ     summed204
+	JEQ     summed201
 
-terms203:
+terms200:
 	VADDPS 36(R11), Y1, Y1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms203
+	JNE    terms200
 
-summed204:
+summed201:
 	VMOVUPS 32(SI)(AX*1), Y2
 	VMULPS  Y0, Y1, Y1
 	VMULPS  32(DX)(AX*1), Y1, Y1
@@ -4637,10 +4592,10 @@ summed204:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups200
+	JNE     groups197
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels199
+	JNE     pixels196
 	VZEROUPPER
 	RET
 
@@ -4671,9 +4626,9 @@ TEXT ·dropoutApplyAVX2(SB), NOSPLIT, $0-152
 	VPBROADCASTQ X7, Y7
 	XORQ         SI, SI
 	SUBQ         $0x10, DX
-	JLT          rest206
+	JLT          rest203
 
-loop205:
+loop202:
 	VPSRLQ       $0x20, Y6, Y8
 	VPMULUDQ     Y2, Y6, Y9
 	VPMULUDQ     Y3, Y4, Y10
@@ -4796,11 +4751,11 @@ loop205:
 	VPADDQ       Y7, Y6, Y6
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, DX
-	JGE          loop205
+	JGE          loop202
 
-rest206:
+rest203:
 	ADDQ         $0x10, DX
-	JEQ          done207
+	JEQ          done204
 	LEAQ         masks<>+64(SB), DI
 	SHLQ         $0x02, DX
 	SUBQ         DX, DI
@@ -4926,7 +4881,7 @@ rest206:
 	VANDPS       Y0, Y2, Y2
 	VMASKMOVPS   Y2, Y8, 32(AX)(SI*4)
 
-done207:
+done204:
 	VZEROUPPER
 	RET
 
@@ -4949,13 +4904,13 @@ TEXT ·reluAddAVX2(SB), NOSPLIT, $0-64
 	MOVQ   yRow+56(FP), R9
 	VXORPS Y0, Y0, Y0
 
-row208:
+row205:
 	MOVQ BX, R10
 	XORQ R11, R11
 	SUBQ $0x10, R10
-	JLT  rest209
+	JLT  rest206
 
-loop210:
+loop207:
 	VMOVUPS (DX)(R11*4), Y1
 	VMOVUPS (CX)(R11*4), Y2
 	VCMPPS  $0x1e, Y0, Y1, Y1
@@ -4972,14 +4927,14 @@ loop210:
 	VMOVUPS Y1, 32(AX)(R11*4)
 	ADDQ    $0x10, R11
 	SUBQ    $0x10, R10
-	JGE     loop210
+	JGE     loop207
 
-rest209:
+rest206:
 	ADDQ DI, AX
 	ADDQ R8, CX
 	ADDQ R9, DX
 	DECQ SI
-	JNE  row208
+	JNE  row205
 	VZEROUPPER
 	RET
 
@@ -5006,9 +4961,9 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-48
 	MOVQ         src_len+32(FP), DX
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest212
+	JLT          rest209
 
-loop213:
+loop210:
 	VMOVUPS      (CX)(BX*4), Z11
 	VMAXPS       Z11, Z8, Z11
 	VMINPS       Z11, Z9, Z11
@@ -5028,11 +4983,11 @@ loop213:
 	VMOVUPS      Z13, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          loop213
+	JGE          loop210
 
-rest212:
+rest209:
 	ADDQ         $0x10, DX
-	JEQ          done214
+	JEQ          done211
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
@@ -5054,7 +5009,7 @@ rest212:
 	VSCALEFPS    Z0, Z1, Z1
 	VMOVUPS      Z1, K1, (AX)(BX*4)
 
-done214:
+done211:
 	VZEROUPPER
 	RET
 
@@ -5081,9 +5036,9 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-48
 	MOVQ         src_len+32(FP), DX
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest215
+	JLT          rest212
 
-loop216:
+loop213:
 	VMOVUPS      (CX)(BX*4), Z11
 	VXORPS.BCST  all80000000<>+0(SB), Z11, Z11
 	VMAXPS       Z11, Z8, Z11
@@ -5106,11 +5061,11 @@ loop216:
 	VMOVUPS      Z13, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          loop216
+	JGE          loop213
 
-rest215:
+rest212:
 	ADDQ         $0x10, DX
-	JEQ          done217
+	JEQ          done214
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
@@ -5135,7 +5090,7 @@ rest215:
 	VDIVPS       Z1, Z10, Z1
 	VMOVUPS      Z1, K1, (AX)(BX*4)
 
-done217:
+done214:
 	VZEROUPPER
 	RET
 
@@ -5162,9 +5117,9 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-48
 	MOVQ         src_len+32(FP), DX
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest218
+	JLT          rest215
 
-loop219:
+loop216:
 	VMOVUPS      (CX)(BX*4), Z11
 	VANDPS.BCST  all80000000<>+0(SB), Z11, Z12
 	VANDPS.BCST  all7fffffff<>+0(SB), Z11, Z11
@@ -5190,11 +5145,11 @@ loop219:
 	VMOVUPS      Z14, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JGE          loop219
+	JGE          loop216
 
-rest218:
+rest215:
 	ADDQ         $0x10, DX
-	JEQ          done220
+	JEQ          done217
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
@@ -5222,7 +5177,7 @@ rest218:
 	VORPS        Z12, Z1, Z1
 	VMOVUPS      Z1, K1, (AX)(BX*4)
 
-done220:
+done217:
 	VZEROUPPER
 	RET
 
@@ -5236,9 +5191,9 @@ TEXT ·reluBackwardAVX512(SB), NOSPLIT, $0-72
 	VPXORD Z0, Z0, Z0
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JLT    rest221
+	JLT    rest218
 
-loop222:
+loop219:
 	VMOVUPS   (DX)(SI*4), Z1
 	VMOVUPS   (CX)(SI*4), Z2
 	VCMPPS    $0x1e, Z0, Z1, K1
@@ -5246,11 +5201,11 @@ loop222:
 	VMOVUPS   Z1, (AX)(SI*4)
 	ADDQ      $0x10, SI
 	SUBQ      $0x10, BX
-	JGE       loop222
+	JGE       loop219
 
-rest221:
+rest218:
 	ADDQ      $0x10, BX
-	JEQ       done223
+	JEQ       done220
 	MOVL      $0x0000ffff, DI
 	BZHIL     BX, DI, DI
 	KMOVW     DI, K1
@@ -5260,7 +5215,7 @@ rest221:
 	VMOVUPS.Z Z2, K2, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done223:
+done220:
 	VZEROUPPER
 	RET
 
@@ -5273,20 +5228,20 @@ TEXT ·axpyAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS alpha+48(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest224
+	JLT          rest221
 
-loop225:
+loop222:
 	VMOVUPS     (AX)(BX*4), Z1
 	VMOVUPS     (CX)(BX*4), Z2
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, (AX)(BX*4)
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop225
+	JGE         loop222
 
-rest224:
+rest221:
 	ADDQ        $0x10, DX
-	JEQ         done226
+	JEQ         done223
 	MOVL        $0x0000ffff, SI
 	BZHIL       DX, SI, SI
 	KMOVW       SI, K1
@@ -5295,7 +5250,7 @@ rest224:
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (AX)(BX*4)
 
-done226:
+done223:
 	VZEROUPPER
 	RET
 
@@ -5308,19 +5263,19 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS alpha+48(FP), Z0
 	XORQ         BX, BX
 	SUBQ         $0x10, DX
-	JLT          rest227
+	JLT          rest224
 
-loop228:
+loop225:
 	VMOVUPS (CX)(BX*4), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, DX
-	JGE     loop228
+	JGE     loop225
 
-rest227:
+rest224:
 	ADDQ      $0x10, DX
-	JEQ       done229
+	JEQ       done226
 	MOVL      $0x0000ffff, SI
 	BZHIL     DX, SI, SI
 	KMOVW     SI, K1
@@ -5328,7 +5283,7 @@ rest227:
 	VMULPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(BX*4)
 
-done229:
+done226:
 	VZEROUPPER
 	RET
 
@@ -5341,12 +5296,47 @@ TEXT ·addAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_len+8(FP), BX
 	XORQ SI, SI
 	SUBQ $0x10, BX
+	JLT  rest227
+
+loop228:
+	VMOVUPS (CX)(SI*4), Z0
+	VMOVUPS (DX)(SI*4), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)(SI*4)
+	ADDQ    $0x10, SI
+	SUBQ    $0x10, BX
+	JGE     loop228
+
+rest227:
+	ADDQ      $0x10, BX
+	JEQ       done229
+	MOVL      $0x0000ffff, DI
+	BZHIL     BX, DI, DI
+	KMOVW     DI, K1
+	VMOVUPS.Z (CX)(SI*4), K1, Z0
+	VMOVUPS.Z (DX)(SI*4), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)(SI*4)
+
+done229:
+	VZEROUPPER
+	RET
+
+// func subAVX512(dst []float32, a []float32, b []float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·subAVX512(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ a_base+24(FP), CX
+	MOVQ b_base+48(FP), DX
+	MOVQ dst_len+8(FP), BX
+	XORQ SI, SI
+	SUBQ $0x10, BX
 	JLT  rest230
 
 loop231:
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVUPS (DX)(SI*4), Z1
-	VADDPS  Z1, Z0, Z0
+	VSUBPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
@@ -5360,45 +5350,10 @@ rest230:
 	KMOVW     DI, K1
 	VMOVUPS.Z (CX)(SI*4), K1, Z0
 	VMOVUPS.Z (DX)(SI*4), K1, Z1
-	VADDPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)(SI*4)
-
-done232:
-	VZEROUPPER
-	RET
-
-// func subAVX512(dst []float32, a []float32, b []float32)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·subAVX512(SB), NOSPLIT, $0-72
-	MOVQ dst_base+0(FP), AX
-	MOVQ a_base+24(FP), CX
-	MOVQ b_base+48(FP), DX
-	MOVQ dst_len+8(FP), BX
-	XORQ SI, SI
-	SUBQ $0x10, BX
-	JLT  rest233
-
-loop234:
-	VMOVUPS (CX)(SI*4), Z0
-	VMOVUPS (DX)(SI*4), Z1
-	VSUBPS  Z1, Z0, Z0
-	VMOVUPS Z0, (AX)(SI*4)
-	ADDQ    $0x10, SI
-	SUBQ    $0x10, BX
-	JGE     loop234
-
-rest233:
-	ADDQ      $0x10, BX
-	JEQ       done235
-	MOVL      $0x0000ffff, DI
-	BZHIL     BX, DI, DI
-	KMOVW     DI, K1
-	VMOVUPS.Z (CX)(SI*4), K1, Z0
-	VMOVUPS.Z (DX)(SI*4), K1, Z1
 	VSUBPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done235:
+done232:
 	VZEROUPPER
 	RET
 
@@ -5412,9 +5367,9 @@ TEXT ·blendAVX512(SB), NOSPLIT, $0-48
 	MOVQ y_len+8(FP), SI
 	XORQ DI, DI
 	SUBQ $0x10, SI
-	JLT  rest236
+	JLT  rest233
 
-loop237:
+loop234:
 	MOVQ         (DX), R10
 	VBROADCASTSS (CX), Z0
 	VMOVUPS      (R10)(DI*4), Z1
@@ -5422,26 +5377,26 @@ loop237:
 	MOVQ         $0x00000001, R8
 	MOVQ         DX, R9
 
-input239:
+input236:
 	CMPQ         R8, BX
-	JGE          sum240
+	JGE          sum237
 	ADDQ         $0x18, R9
 	MOVQ         (R9), R10
 	VBROADCASTSS (CX)(R8*4), Z0
 	VMOVUPS      (R10)(DI*4), Z2
 	VFMADD231PS  Z2, Z0, Z1
 	INCQ         R8
-	JMP          input239
+	JMP          input236
 
-sum240:
+sum237:
 	VMOVUPS Z1, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, SI
-	JGE     loop237
+	JGE     loop234
 
-rest236:
+rest233:
 	ADDQ         $0x10, SI
-	JEQ          done238
+	JEQ          done235
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -5451,21 +5406,21 @@ rest236:
 	VMULPS       Z0, Z1, Z1
 	MOVQ         $0x00000001, SI
 
-input241:
+input238:
 	CMPQ         SI, BX
-	JGE          sum242
+	JGE          sum239
 	ADDQ         $0x18, DX
 	MOVQ         (DX), R8
 	VBROADCASTSS (CX)(SI*4), Z0
 	VMOVUPS.Z    (R8)(DI*4), K1, Z2
 	VFMADD231PS  Z2, Z0, Z1
 	INCQ         SI
-	JMP          input241
+	JMP          input238
 
-sum242:
+sum239:
 	VMOVUPS Z1, K1, (AX)(DI*4)
 
-done238:
+done235:
 	VZEROUPPER
 	RET
 
@@ -5478,19 +5433,19 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-52
 	VPXORD Z0, Z0, Z0
 	XORQ   BX, BX
 	SUBQ   $0x10, DX
-	JLT    rest243
+	JLT    rest240
 
-loop244:
+loop241:
 	VMOVUPS     (CX)(BX*4), Z1
 	VMOVUPS     (AX)(BX*4), Z2
 	VFMADD231PS Z1, Z2, Z0
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JGE         loop244
+	JGE         loop241
 
-rest243:
+rest240:
 	ADDQ        $0x10, DX
-	JEQ         done245
+	JEQ         done242
 	MOVL        $0x0000ffff, SI
 	BZHIL       DX, SI, SI
 	KMOVW       SI, K1
@@ -5498,7 +5453,7 @@ rest243:
 	VMOVUPS.Z   (AX)(BX*4), K1, Z2
 	VFMADD231PS Z1, Z2, Z0
 
-done245:
+done242:
 	VEXTRACTF32X8 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -5508,45 +5463,6 @@ done245:
 	VMOVSHDUP     X0, X1
 	VADDPS        X1, X0, X0
 	MOVSS         X0, ret+48(FP)
-	VZEROUPPER
-	RET
-
-// func sumAVX512(x []float32) float32
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
-TEXT ·sumAVX512(SB), NOSPLIT, $0-28
-	MOVQ   x_base+0(FP), AX
-	MOVQ   x_len+8(FP), CX
-	VPXORD Z0, Z0, Z0
-	XORQ   DX, DX
-	SUBQ   $0x10, CX
-	JLT    rest246
-
-loop247:
-	VMOVUPS (AX)(DX*4), Z1
-	VADDPS  Z1, Z0, Z0
-	ADDQ    $0x10, DX
-	SUBQ    $0x10, CX
-	JGE     loop247
-
-rest246:
-	ADDQ      $0x10, CX
-	JEQ       done248
-	MOVL      $0x0000ffff, BX
-	BZHIL     CX, BX, BX
-	KMOVW     BX, K1
-	VMOVUPS.Z (AX)(DX*4), K1, Z1
-	VADDPS    Z1, Z0, Z0
-
-done248:
-	VEXTRACTF32X8 $0x01, Z0, Y1
-	VADDPS        Y1, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X1
-	VADDPS        X1, X0, X0
-	VPERMILPS     $0x0e, X0, X1
-	VADDPS        X1, X0, X0
-	VMOVSHDUP     X0, X1
-	VADDPS        X1, X0, X0
-	MOVSS         X0, ret+24(FP)
 	VZEROUPPER
 	RET
 
@@ -5560,9 +5476,9 @@ TEXT ·colSumAVX512(SB), NOSPLIT, $0-64
 	MOVQ ld+56(FP), SI
 	SHLQ $0x02, SI
 
-wide249:
+wide243:
 	CMPQ    DX, $0x40
-	JLT     narrow250
+	JLT     narrow244
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
@@ -5570,14 +5486,14 @@ wide249:
 	MOVQ    CX, DI
 	MOVQ    BX, R8
 
-row251:
+row245:
 	VADDPS  (DI), Z0, Z0
 	VADDPS  64(DI), Z1, Z1
 	VADDPS  128(DI), Z2, Z2
 	VADDPS  192(DI), Z3, Z3
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row251
+	JNE     row245
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -5585,32 +5501,32 @@ row251:
 	ADDQ    $0x00000100, AX
 	ADDQ    $0x00000100, CX
 	SUBQ    $0x40, DX
-	JMP     wide249
+	JMP     wide243
 
-narrow250:
+narrow244:
 	XORQ DI, DI
 	SUBQ $0x10, DX
-	JLT  rest252
+	JLT  rest246
 
-loop253:
+loop247:
 	VMOVUPS (AX)(DI*4), Z0
 	LEAQ    (CX)(DI*4), R8
 	MOVQ    BX, R9
 
-row255:
+row249:
 	VMOVUPS (R8), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    SI, R8
 	DECQ    R9
-	JNE     row255
+	JNE     row249
 	VMOVUPS Z0, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, DX
-	JGE     loop253
+	JGE     loop247
 
-rest252:
+rest246:
 	ADDQ      $0x10, DX
-	JEQ       done254
+	JEQ       done248
 	MOVL      $0x0000ffff, R8
 	BZHIL     DX, R8, R8
 	KMOVW     R8, K1
@@ -5618,15 +5534,15 @@ rest252:
 	LEAQ      (CX)(DI*4), CX
 	MOVQ      BX, DX
 
-row256:
+row250:
 	VMOVUPS.Z (CX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	ADDQ      SI, CX
 	DECQ      DX
-	JNE       row256
+	JNE       row250
 	VMOVUPS   Z0, K1, (AX)(DI*4)
 
-done254:
+done248:
 	VZEROUPPER
 	RET
 
@@ -5642,9 +5558,9 @@ TEXT ·awayAVX512(SB), NOSPLIT, $0-84
 	VPXORD Z2, Z2, Z2
 	XORQ   SI, SI
 	SUBQ   $0x10, BX
-	JLT    rest257
+	JLT    rest251
 
-loop258:
+loop252:
 	VMOVUPS     (DX)(SI*4), Z3
 	VMOVUPS     (CX)(SI*4), Z4
 	VMOVUPS     (AX)(SI*4), Z5
@@ -5654,11 +5570,11 @@ loop258:
 	VFMADD231PS Z3, Z3, Z2
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, BX
-	JGE         loop258
+	JGE         loop252
 
-rest257:
+rest251:
 	ADDQ        $0x10, BX
-	JEQ         done259
+	JEQ         done253
 	MOVL        $0x0000ffff, DI
 	BZHIL       BX, DI, DI
 	KMOVW       DI, K1
@@ -5670,7 +5586,7 @@ rest257:
 	VFMADD231PS Z4, Z3, Z1
 	VFMADD231PS Z3, Z3, Z2
 
-done259:
+done253:
 	VEXTRACTF32X8 $0x01, Z0, Y3
 	VADDPS        Y3, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X3
@@ -5717,9 +5633,9 @@ TEXT ·dotsAVX512(SB), NOSPLIT, $0-40
 	MOVQ   24(DX), DX
 	XORQ   R8, R8
 	SUBQ   $0x10, CX
-	JLT    rest260
+	JLT    rest254
 
-loop261:
+loop255:
 	VMOVUPS     (AX)(R8*4), Z4
 	VMOVUPS     (BX)(R8*4), Z5
 	VFMADD231PS Z5, Z4, Z0
@@ -5731,11 +5647,11 @@ loop261:
 	VFMADD231PS Z5, Z4, Z3
 	ADDQ        $0x10, R8
 	SUBQ        $0x10, CX
-	JGE         loop261
+	JGE         loop255
 
-rest260:
+rest254:
 	ADDQ        $0x10, CX
-	JEQ         done262
+	JEQ         done256
 	MOVL        $0x0000ffff, R9
 	BZHIL       CX, R9, R9
 	KMOVW       R9, K1
@@ -5749,7 +5665,7 @@ rest260:
 	VMOVUPS.Z   (DX)(R8*4), K1, Z5
 	VFMADD231PS Z5, Z4, Z3
 
-done262:
+done256:
 	MOVQ          to+0(FP), AX
 	VEXTRACTF32X8 $0x01, Z0, Y4
 	VADDPS        Y4, Y0, Y0
@@ -5802,12 +5718,12 @@ TEXT ·sgdPlainAVX512(SB), NOSPLIT, $0-88
 	VBROADCASTSS r_decay+80(FP), Z1
 	VBROADCASTSS r_mu+84(FP), Z2
 	TESTQ        SI, SI
-	JEQ          free263
+	JEQ          free257
 	XORQ         SI, SI
 	SUBQ         $0x10, BX
-	JLT          rest264
+	JLT          rest258
 
-loop265:
+loop259:
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VFMADD231PS  Z3, Z1, Z4
@@ -5818,11 +5734,11 @@ loop265:
 	VMOVUPS      Z3, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JGE          loop265
+	JGE          loop259
 
-rest264:
+rest258:
 	ADDQ         $0x10, BX
-	JEQ          done266
+	JEQ          done260
 	MOVL         $0x0000ffff, DI
 	BZHIL        BX, DI, DI
 	KMOVW        DI, K1
@@ -5835,16 +5751,16 @@ rest264:
 	VFNMADD231PS Z4, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(SI*4)
 
-done266:
+done260:
 	VZEROUPPER
 	RET
 
-free263:
+free257:
 	XORQ DX, DX
 	SUBQ $0x10, BX
-	JLT  rest267
+	JLT  rest261
 
-loop268:
+loop262:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -5852,11 +5768,11 @@ loop268:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, BX
-	JGE          loop268
+	JGE          loop262
 
-rest267:
+rest261:
 	ADDQ         $0x10, BX
-	JEQ          done269
+	JEQ          done263
 	MOVL         $0x0000ffff, SI
 	BZHIL        BX, SI, SI
 	KMOVW        SI, K1
@@ -5866,7 +5782,7 @@ rest267:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done269:
+done263:
 	VZEROUPPER
 	RET
 
@@ -5884,12 +5800,12 @@ TEXT ·sgdMomentumAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_mu+108(FP), Z2
 	VBROADCASTSS r_momentum+100(FP), Z3
 	TESTQ        DI, DI
-	JEQ          free270
+	JEQ          free264
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest271
+	JLT          rest265
 
-loop272:
+loop266:
 	VMOVUPS      (AX)(DI*4), Z4
 	VMOVUPS      (CX)(DI*4), Z5
 	VFMADD231PS  Z4, Z1, Z5
@@ -5903,11 +5819,11 @@ loop272:
 	VMOVUPS      Z4, (AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop272
+	JGE          loop266
 
-rest271:
+rest265:
 	ADDQ         $0x10, SI
-	JEQ          done273
+	JEQ          done267
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -5923,16 +5839,16 @@ rest271:
 	VFNMADD231PS Z5, Z0, Z4
 	VMOVUPS      Z4, K1, (AX)(DI*4)
 
-done273:
+done267:
 	VZEROUPPER
 	RET
 
-free270:
+free264:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest274
+	JLT  rest268
 
-loop275:
+loop269:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z4
 	VFMADD231PS  Z2, Z1, Z4
@@ -5943,11 +5859,11 @@ loop275:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop275
+	JGE          loop269
 
-rest274:
+rest268:
 	ADDQ         $0x10, SI
-	JEQ          done276
+	JEQ          done270
 	MOVL         $0x0000ffff, DI
 	BZHIL        SI, DI, DI
 	KMOVW        DI, K1
@@ -5960,7 +5876,7 @@ rest274:
 	VFNMADD231PS Z4, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done276:
+done270:
 	VZEROUPPER
 	RET
 
@@ -5977,12 +5893,12 @@ TEXT ·sgdVelocityAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Z1
 	VBROADCASTSS r_mu+108(FP), Z2
 	TESTQ        DI, DI
-	JEQ          free277
+	JEQ          free271
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest278
+	JLT          rest272
 
-loop279:
+loop273:
 	VMOVUPS      (AX)(DI*4), Z3
 	VMOVUPS      (CX)(DI*4), Z4
 	VFMADD231PS  Z3, Z1, Z4
@@ -5994,11 +5910,11 @@ loop279:
 	VMOVUPS      Z3, (AX)(DI*4)
 	ADDQ         $0x10, DI
 	SUBQ         $0x10, SI
-	JGE          loop279
+	JGE          loop273
 
-rest278:
+rest272:
 	ADDQ         $0x10, SI
-	JEQ          done280
+	JEQ          done274
 	MOVL         $0x0000ffff, R8
 	BZHIL        SI, R8, R8
 	KMOVW        R8, K1
@@ -6012,16 +5928,16 @@ rest278:
 	VFNMADD231PS Z4, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(DI*4)
 
-done280:
+done274:
 	VZEROUPPER
 	RET
 
-free277:
+free271:
 	XORQ DX, DX
 	SUBQ $0x10, SI
-	JLT  rest281
+	JLT  rest275
 
-loop282:
+loop276:
 	VMOVUPS      (AX)(DX*4), Z2
 	VMOVUPS      (CX)(DX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -6030,11 +5946,11 @@ loop282:
 	VMOVUPS      Z2, (AX)(DX*4)
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, SI
-	JGE          loop282
+	JGE          loop276
 
-rest281:
+rest275:
 	ADDQ         $0x10, SI
-	JEQ          done283
+	JEQ          done277
 	MOVL         $0x0000ffff, DI
 	BZHIL        SI, DI, DI
 	KMOVW        DI, K1
@@ -6045,7 +5961,7 @@ rest281:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(DX*4)
 
-done283:
+done277:
 	VZEROUPPER
 	RET
 
@@ -6063,12 +5979,12 @@ TEXT ·sgdNesterovAVX512(SB), NOSPLIT, $0-112
 	VBROADCASTSS r_decay+104(FP), Z2
 	VBROADCASTSS r_mu+108(FP), Z3
 	TESTQ        DI, DI
-	JEQ          free284
+	JEQ          free278
 	XORQ         DI, DI
 	SUBQ         $0x10, SI
-	JLT          rest285
+	JLT          rest279
 
-loop286:
+loop280:
 	VMOVUPS (AX)(DI*4), Z4
 	VMULPS  Z2, Z4, Z5
 	VMOVUPS (CX)(DI*4), Z6
@@ -6088,11 +6004,11 @@ loop286:
 	VMOVUPS Z4, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, SI
-	JGE     loop286
+	JGE     loop280
 
-rest285:
+rest279:
 	ADDQ      $0x10, SI
-	JEQ       done287
+	JEQ       done281
 	MOVL      $0x0000ffff, R8
 	BZHIL     SI, R8, R8
 	KMOVW     R8, K1
@@ -6114,16 +6030,16 @@ rest285:
 	VSUBPS    Z2, Z4, Z4
 	VMOVUPS   Z4, K1, (AX)(DI*4)
 
-done287:
+done281:
 	VZEROUPPER
 	RET
 
-free284:
+free278:
 	XORQ BX, BX
 	SUBQ $0x10, SI
-	JLT  rest288
+	JLT  rest282
 
-loop289:
+loop283:
 	VMOVUPS (AX)(BX*4), Z3
 	VMULPS  Z2, Z3, Z4
 	VMOVUPS (CX)(BX*4), Z5
@@ -6139,11 +6055,11 @@ loop289:
 	VMOVUPS Z3, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, SI
-	JGE     loop289
+	JGE     loop283
 
-rest288:
+rest282:
 	ADDQ      $0x10, SI
-	JEQ       done290
+	JEQ       done284
 	MOVL      $0x0000ffff, DI
 	BZHIL     SI, DI, DI
 	KMOVW     DI, K1
@@ -6161,7 +6077,7 @@ rest288:
 	VSUBPS    Z2, Z3, Z3
 	VMOVUPS   Z3, K1, (AX)(BX*4)
 
-done290:
+done284:
 	VZEROUPPER
 	RET
 
@@ -6176,12 +6092,12 @@ TEXT ·adamAVX512(SB), NOSPLIT, $0-160
 	MOVQ  w_len+8(FP), DI
 	MOVQ  anchor_len+104(FP), R8
 	TESTQ R8, R8
-	JEQ   free291
+	JEQ   free285
 	XORQ  R8, R8
 	SUBQ  $0x10, DI
-	JLT   rest292
+	JLT   rest286
 
-loop293:
+loop287:
 	VMOVUPS      (AX)(R8*4), Z0
 	VBROADCASTSS r_decay+120(FP), Z1
 	VMULPS       Z1, Z0, Z1
@@ -6221,11 +6137,11 @@ loop293:
 	VMOVUPS      Z0, (AX)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
-	JGE          loop293
+	JGE          loop287
 
-rest292:
+rest286:
 	ADDQ         $0x10, DI
-	JEQ          done294
+	JEQ          done288
 	MOVL         $0x0000ffff, R9
 	BZHIL        DI, R9, R9
 	KMOVW        R9, K1
@@ -6267,16 +6183,16 @@ rest292:
 	VSUBPS       Z2, Z0, Z0
 	VMOVUPS      Z0, K1, (AX)(R8*4)
 
-done294:
+done288:
 	VZEROUPPER
 	RET
 
-free291:
+free285:
 	XORQ SI, SI
 	SUBQ $0x10, DI
-	JLT  rest295
+	JLT  rest289
 
-loop296:
+loop290:
 	VMOVUPS      (AX)(SI*4), Z0
 	VBROADCASTSS r_decay+120(FP), Z1
 	VMULPS       Z1, Z0, Z1
@@ -6311,11 +6227,11 @@ loop296:
 	VMOVUPS      Z0, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, DI
-	JGE          loop296
+	JGE          loop290
 
-rest295:
+rest289:
 	ADDQ         $0x10, DI
-	JEQ          done297
+	JEQ          done291
 	MOVL         $0x0000ffff, R8
 	BZHIL        DI, R8, R8
 	KMOVW        R8, K1
@@ -6352,7 +6268,7 @@ rest295:
 	VSUBPS       Z2, Z0, Z0
 	VMOVUPS      Z0, K1, (AX)(SI*4)
 
-done297:
+done291:
 	VZEROUPPER
 	RET
 
@@ -6374,25 +6290,25 @@ TEXT ·softmaxRowAVX512(SB), NOSPLIT, $0-64
 	VBROADCASTSS allff800000<>+0(SB), Z10
 	XORQ         DX, DX
 	SUBQ         $0x10, CX
-	JLT          rest298
+	JLT          rest292
 
-loop299:
+loop293:
 	VMOVUPS (AX)(DX*4), Z11
 	VMAXPS  Z10, Z11, Z10
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JGE     loop299
+	JGE     loop293
 
-rest298:
+rest292:
 	ADDQ      $0x10, CX
-	JEQ       done300
+	JEQ       done294
 	MOVL      $0x0000ffff, BX
 	BZHIL     CX, BX, BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z11
 	VMAXPS    Z10, Z11, K1, Z10
 
-done300:
+done294:
 	VEXTRACTF32X8 $0x01, Z10, Y11
 	VMAXPS        Y11, Y10, Y10
 	VEXTRACTF128  $0x01, Y10, X11
@@ -6407,13 +6323,13 @@ done300:
 	VPXORD        Z12, Z12, Z12
 	MOVQ          dst_len+8(FP), BX
 	TESTQ         BX, BX
-	JEQ           evaluate301
+	JEQ           evaluate295
 	MOVQ          src_len+32(FP), CX
 	XORQ          SI, SI
 	SUBQ          $0x10, CX
-	JLT           rest303
+	JLT           rest297
 
-loop304:
+loop298:
 	VMOVUPS      (AX)(SI*4), Z11
 	VSUBPS       Z10, Z11, Z11
 	VMAXPS       Z11, Z8, Z13
@@ -6436,11 +6352,11 @@ loop304:
 	VMOVUPS      Z11, (DX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
-	JGE          loop304
+	JGE          loop298
 
-rest303:
+rest297:
 	ADDQ         $0x10, CX
-	JEQ          done305
+	JEQ          done299
 	MOVL         $0x0000ffff, DI
 	BZHIL        CX, DI, DI
 	KMOVW        DI, K1
@@ -6466,16 +6382,16 @@ rest303:
 	VADDPS       Z0, Z12, Z12
 	VMOVUPS      Z0, (DX)(SI*4)
 
-done305:
-	JMP scale302
+done299:
+	JMP scale296
 
-evaluate301:
+evaluate295:
 	MOVQ src_len+32(FP), CX
 	XORQ SI, SI
 	SUBQ $0x10, CX
-	JLT  rest306
+	JLT  rest300
 
-loop307:
+loop301:
 	VMOVUPS      (AX)(SI*4), Z11
 	VSUBPS       Z10, Z11, Z11
 	VMAXPS       Z11, Z8, Z13
@@ -6497,11 +6413,11 @@ loop307:
 	VADDPS       Z11, Z12, Z12
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
-	JGE          loop307
+	JGE          loop301
 
-rest306:
+rest300:
 	ADDQ         $0x10, CX
-	JEQ          done308
+	JEQ          done302
 	MOVL         $0x0000ffff, DI
 	BZHIL        CX, DI, DI
 	KMOVW        DI, K1
@@ -6526,8 +6442,8 @@ rest306:
 	VMOVAPS.Z    Z0, K1, Z0
 	VADDPS       Z0, Z12, Z12
 
-done308:
-scale302:
+done302:
+scale296:
 	VEXTRACTF32X8 $0x01, Z12, Y0
 	VADDPS        Y0, Y12, Y12
 	VEXTRACTF128  $0x01, Y12, X0
@@ -6542,16 +6458,16 @@ scale302:
 	VBROADCASTSS  X0, Z0
 	XORQ          AX, AX
 	SUBQ          $0x10, BX
-	JLT           rest309
+	JLT           rest303
 
-loop310:
+loop304:
 	VMULPS  (DX)(AX*4), Z0, Z1
 	VMOVUPS Z1, (DX)(AX*4)
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, BX
-	JGE     loop310
+	JGE     loop304
 
-rest309:
+rest303:
 	VZEROUPPER
 	RET
 
@@ -6579,12 +6495,12 @@ TEXT ·lstmForwardAVX512(SB), NOSPLIT, $0-120
 	VBROADCASTSS all3f800000<>+0(SB), Z11
 	VBROADCASTSS all40000000<>+0(SB), Z12
 	TESTQ        R8, R8
-	JEQ          start312
+	JEQ          start306
 	XORQ         R8, R8
 	SUBQ         $0x10, DI
-	JLT          rest314
+	JLT          rest308
 
-loop315:
+loop309:
 	VMOVUPS      (AX)(R8*4), Z13
 	VXORPS.BCST  all80000000<>+0(SB), Z13, Z13
 	VMAXPS       Z13, Z8, Z13
@@ -6674,17 +6590,17 @@ loop315:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
-	JGE          loop315
+	JGE          loop309
 
-rest314:
-	JMP outputs313
+rest308:
+	JMP outputs307
 
-start312:
+start306:
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest317
+	JLT  rest311
 
-loop318:
+loop312:
 	VMOVUPS      (AX)(CX*4), Z13
 	VXORPS.BCST  all80000000<>+0(SB), Z13, Z13
 	VMAXPS       Z13, Z8, Z13
@@ -6773,17 +6689,17 @@ loop318:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DI
-	JGE          loop318
+	JGE          loop312
 
-rest317:
-outputs313:
+rest311:
+outputs307:
 	MOVQ gates_base+0(FP), AX
 	MOVQ c_len+56(FP), DI
 	XORQ CX, CX
 	SUBQ $0x10, DI
-	JLT  rest320
+	JLT  rest314
 
-loop321:
+loop315:
 	VMOVUPS      (DX)(CX*4), Z8
 	VANDPS.BCST  all80000000<>+0(SB), Z8, Z9
 	VANDPS.BCST  all7fffffff<>+0(SB), Z8, Z8
@@ -6812,9 +6728,9 @@ loop321:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DI
-	JGE          loop321
+	JGE          loop315
 
-rest320:
+rest314:
 	VZEROUPPER
 	RET
 
@@ -6830,12 +6746,12 @@ TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $0-144
 	MOVQ  dc_len+128(FP), R8
 	MOVQ  cPrev_len+56(FP), R9
 	TESTQ R9, R9
-	JEQ   start323
+	JEQ   start317
 	XORQ  R9, R9
 	SUBQ  $0x10, R8
-	JLT   rest324
+	JLT   rest318
 
-loop325:
+loop319:
 	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(R9*4), Z1
 	VMOVUPS      64(CX)(R9*4), Z2
@@ -6872,18 +6788,18 @@ loop325:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, R9
 	SUBQ         $0x10, R8
-	JGE          loop325
+	JGE          loop319
 
-rest324:
+rest318:
 	VZEROUPPER
 	RET
 
-start323:
+start317:
 	XORQ DX, DX
 	SUBQ $0x10, R8
-	JLT  rest327
+	JLT  rest321
 
-loop328:
+loop322:
 	VBROADCASTSS all3f800000<>+0(SB), Z0
 	VMOVUPS      (CX)(DX*4), Z1
 	VMOVUPS      64(CX)(DX*4), Z2
@@ -6917,9 +6833,9 @@ loop328:
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, R8
-	JGE          loop328
+	JGE          loop322
 
-rest327:
+rest321:
 	VZEROUPPER
 	RET
 
@@ -6938,10 +6854,10 @@ TEXT ·pool2x2AVX512(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels330:
+pixels324:
 	MOVQ DI, R8
 
-channels331:
+channels325:
 	VMOVUPS   (DX), Z4
 	VPXORD    Z1, Z1, Z1
 	VMOVUPS   (DX)(DI*1), Z5
@@ -6967,11 +6883,11 @@ channels331:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels331
+	JNE       channels325
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels330
+	JNE       pixels324
 	VZEROUPPER
 	RET
 
@@ -6990,10 +6906,10 @@ TEXT ·pool2x2BackwardAVX512(SB), NOSPLIT, $0-104
 	MOVQ         c+96(FP), DI
 	SHLQ         $0x02, DI
 
-pixels332:
+pixels326:
 	MOVQ DI, R8
 
-channels333:
+channels327:
 	VMOVUPS   (AX), Z5
 	VPMOVZXBD (CX), Z4
 	VPCMPEQD  Z0, Z4, K1
@@ -7018,11 +6934,11 @@ channels333:
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, SI
 	SUBQ      $0x40, R8
-	JNE       channels333
+	JNE       channels327
 	ADDQ      DI, DX
 	ADDQ      DI, BX
 	TESTQ     SI, SI
-	JNE       pixels332
+	JNE       pixels326
 	VZEROUPPER
 	RET
 
@@ -7032,10 +6948,10 @@ TEXT ·poolAnyAVX512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), R8
 	MOVQ 72(R8), DX
 
-next334:
+next328:
 	XORQ R9, R9
 
-group336:
+group330:
 	MOVQ R9, R11
 	SHRQ $0x02, R11
 	ADDQ 8(R8), R11
@@ -7045,9 +6961,9 @@ group336:
 	ADDQ R9, R12
 	MOVQ 24(R8), R13
 
-windows337:
+windows331:
 	CMPQ    R13, $0x04
-	JLT     end338
+	JLT     end332
 	MOVQ    R12, DI
 	MOVQ    DI, AX
 	LEAQ    (AX)(DX*2), CX
@@ -7063,11 +6979,11 @@ windows337:
 	VMOVUPS Z9, Z0
 	MOVQ    40(R8), SI
 
-rows339:
+rows333:
 	MOVQ DI, AX
 	MOVQ 48(R8), BX
 
-cols340:
+cols334:
 	LEAQ        (AX)(DX*2), CX
 	VMOVUPS     (AX), Z10
 	VCMPPS      $0x07, Z10, Z10, K1
@@ -7092,10 +7008,10 @@ cols340:
 	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
 	ADDQ        64(R8), AX
 	DECQ        BX
-	JNE         cols340
+	JNE         cols334
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows339
+	JNE         rows333
 	IMUL3Q      $0x40, 32(R8), AX
 	VMOVUPS     Z1, (R10)
 	ADDQ        AX, R10
@@ -7119,12 +7035,12 @@ cols340:
 	ADDQ        DX, R12
 	ADDQ        DX, R12
 	SUBQ        $0x04, R13
-	JMP         windows337
+	JMP         windows331
 
-end338:
-windows341:
+end332:
+windows335:
 	CMPQ    R13, $0x01
-	JLT     end342
+	JLT     end336
 	MOVQ    R12, DI
 	MOVQ    DI, AX
 	VMOVUPS (AX), Z1
@@ -7133,11 +7049,11 @@ windows341:
 	VMOVUPS Z12, Z0
 	MOVQ    40(R8), SI
 
-rows343:
+rows337:
 	MOVQ DI, AX
 	MOVQ 48(R8), BX
 
-cols344:
+cols338:
 	VMOVUPS     (AX), Z2
 	VCMPPS      $0x07, Z2, Z2, K1
 	VCMPPS      $0x1a, Z1, Z2, K1, K1
@@ -7146,10 +7062,10 @@ cols344:
 	VPADDD.BCST all00000001<>+0(SB), Z0, Z0
 	ADDQ        64(R8), AX
 	DECQ        BX
-	JNE         cols344
+	JNE         cols338
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows343
+	JNE         rows337
 	IMUL3Q      $0x40, 32(R8), AX
 	VMOVUPS     Z1, (R10)
 	ADDQ        AX, R10
@@ -7158,25 +7074,25 @@ cols344:
 	ADDQ        AX, R11
 	ADDQ        DX, R12
 	SUBQ        $0x01, R13
-	JMP         windows341
+	JMP         windows335
 
-end342:
+end336:
 	ADDQ $0x40, R9
 	MOVQ 32(R8), AX
 	SHLQ $0x06, AX
 	CMPQ R9, AX
-	JLT  group336
+	JLT  group330
 	DECQ 88(R8)
-	JE   last335
+	JE   last329
 	MOVQ 96(R8), AX
 	ADDQ AX, (R8)
 	MOVQ 104(R8), AX
 	ADDQ AX, 8(R8)
 	MOVQ 112(R8), AX
 	ADDQ AX, 16(R8)
-	JMP  next334
+	JMP  next328
 
-last335:
+last329:
 	VZEROUPPER
 	RET
 
@@ -7186,10 +7102,10 @@ TEXT ·poolAnyBackwardAVX512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), R8
 	MOVQ 72(R8), DX
 
-next345:
+next339:
 	XORQ R9, R9
 
-group347:
+group341:
 	MOVQ R9, R11
 	SHRQ $0x02, R11
 	ADDQ 8(R8), R11
@@ -7199,9 +7115,9 @@ group347:
 	ADDQ R9, R12
 	MOVQ 24(R8), R13
 
-windows348:
+windows342:
 	CMPQ         R13, $0x04
-	JLT          end349
+	JLT          end343
 	MOVQ         R12, DI
 	IMUL3Q       $0x40, 32(R8), AX
 	VMOVUPS      (R10), Z1
@@ -7228,7 +7144,7 @@ windows348:
 	VPADDD       Z9, Z9, Z9
 	MOVQ         40(R8), SI
 
-rows350:
+rows344:
 	MOVQ  DI, AX
 	MOVQ  48(R8), BX
 	MOVQ  BX, CX
@@ -7236,7 +7152,7 @@ rows350:
 	IMULQ 64(R8), CX
 	ADDQ  CX, AX
 
-cols351:
+cols345:
 	LEAQ        (AX)(DX*2), CX
 	VPCMPEQD    Z0, Z5, K1
 	VMOVAPS.Z   Z1, K1, Z10
@@ -7257,22 +7173,22 @@ cols351:
 	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
 	SUBQ        64(R8), AX
 	DECQ        BX
-	JNE         cols351
+	JNE         cols345
 	VPADDD      Z9, Z0, Z0
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows350
+	JNE         rows344
 	ADDQ        DX, R12
 	ADDQ        DX, R12
 	ADDQ        DX, R12
 	ADDQ        DX, R12
 	SUBQ        $0x04, R13
-	JMP         windows348
+	JMP         windows342
 
-end349:
-windows352:
+end343:
+windows346:
 	CMPQ         R13, $0x01
-	JLT          end353
+	JLT          end347
 	MOVQ         R12, DI
 	IMUL3Q       $0x40, 32(R8), AX
 	VMOVUPS      (R10), Z1
@@ -7287,7 +7203,7 @@ windows352:
 	VPADDD       Z11, Z11, Z11
 	MOVQ         40(R8), SI
 
-rows354:
+rows348:
 	MOVQ  DI, AX
 	MOVQ  48(R8), BX
 	MOVQ  BX, CX
@@ -7295,7 +7211,7 @@ rows354:
 	IMULQ 64(R8), CX
 	ADDQ  CX, AX
 
-cols355:
+cols349:
 	VPCMPEQD    Z0, Z2, K1
 	VMOVAPS.Z   Z1, K1, Z3
 	VADDPS      (AX), Z3, Z3
@@ -7303,32 +7219,32 @@ cols355:
 	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
 	SUBQ        64(R8), AX
 	DECQ        BX
-	JNE         cols355
+	JNE         cols349
 	VPADDD      Z11, Z0, Z0
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows354
+	JNE         rows348
 	ADDQ        DX, R12
 	SUBQ        $0x01, R13
-	JMP         windows352
+	JMP         windows346
 
-end353:
+end347:
 	ADDQ $0x40, R9
 	MOVQ 32(R8), AX
 	SHLQ $0x06, AX
 	CMPQ R9, AX
-	JLT  group347
+	JLT  group341
 	DECQ 88(R8)
-	JE   last346
+	JE   last340
 	MOVQ 96(R8), AX
 	ADDQ AX, (R8)
 	MOVQ 104(R8), AX
 	ADDQ AX, 8(R8)
 	MOVQ 112(R8), AX
 	ADDQ AX, 16(R8)
-	JMP  next345
+	JMP  next339
 
-last346:
+last340:
 	VZEROUPPER
 	RET
 
@@ -7338,10 +7254,10 @@ TEXT ·poolMeanAVX512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), R8
 	MOVQ 72(R8), DX
 
-next356:
+next350:
 	XORQ R9, R9
 
-group358:
+group352:
 	MOVQ R9, AX
 	SHRQ $0x02, AX
 	ADDQ 8(R8), AX
@@ -7351,9 +7267,9 @@ group358:
 	ADDQ R9, R11
 	MOVQ 24(R8), R12
 
-windows359:
+windows353:
 	CMPQ    R12, $0x04
-	JLT     end360
+	JLT     end354
 	MOVQ    R11, DI
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -7363,11 +7279,11 @@ windows359:
 	VMOVUPS Z5, Z0
 	MOVQ    40(R8), SI
 
-rows361:
+rows355:
 	MOVQ DI, AX
 	MOVQ 48(R8), BX
 
-cols362:
+cols356:
 	LEAQ         (AX)(DX*2), CX
 	VADDPS       (AX), Z1, Z1
 	VADDPS       (AX)(DX*1), Z2, Z2
@@ -7376,10 +7292,10 @@ cols362:
 	VPADDD.BCST  all00000001<>+0(SB), Z0, Z0
 	ADDQ         64(R8), AX
 	DECQ         BX
-	JNE          cols362
+	JNE          cols356
 	ADDQ         56(R8), DI
 	DECQ         SI
-	JNE          rows361
+	JNE          rows355
 	VBROADCASTSS 80(R8), Z0
 	IMUL3Q       $0x40, 32(R8), AX
 	VMULPS       Z0, Z1, Z1
@@ -7399,31 +7315,31 @@ cols362:
 	ADDQ         DX, R11
 	ADDQ         DX, R11
 	SUBQ         $0x04, R12
-	JMP          windows359
+	JMP          windows353
 
-end360:
-windows363:
+end354:
+windows357:
 	CMPQ    R12, $0x01
-	JLT     end364
+	JLT     end358
 	MOVQ    R11, DI
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
 	VMOVUPS Z7, Z0
 	MOVQ    40(R8), SI
 
-rows365:
+rows359:
 	MOVQ DI, AX
 	MOVQ 48(R8), BX
 
-cols366:
+cols360:
 	VADDPS       (AX), Z6, Z6
 	VPADDD.BCST  all00000001<>+0(SB), Z0, Z0
 	ADDQ         64(R8), AX
 	DECQ         BX
-	JNE          cols366
+	JNE          cols360
 	ADDQ         56(R8), DI
 	DECQ         SI
-	JNE          rows365
+	JNE          rows359
 	VBROADCASTSS 80(R8), Z0
 	IMUL3Q       $0x40, 32(R8), AX
 	VMULPS       Z0, Z6, Z6
@@ -7431,25 +7347,25 @@ cols366:
 	ADDQ         AX, R10
 	ADDQ         DX, R11
 	SUBQ         $0x01, R12
-	JMP          windows363
+	JMP          windows357
 
-end364:
+end358:
 	ADDQ $0x40, R9
 	MOVQ 32(R8), AX
 	SHLQ $0x06, AX
 	CMPQ R9, AX
-	JLT  group358
+	JLT  group352
 	DECQ 88(R8)
-	JE   last357
+	JE   last351
 	MOVQ 96(R8), AX
 	ADDQ AX, (R8)
 	MOVQ 104(R8), AX
 	ADDQ AX, 8(R8)
 	MOVQ 112(R8), AX
 	ADDQ AX, 16(R8)
-	JMP  next356
+	JMP  next350
 
-last357:
+last351:
 	VZEROUPPER
 	RET
 
@@ -7459,10 +7375,10 @@ TEXT ·poolMeanBackwardAVX512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), R8
 	MOVQ 72(R8), DX
 
-next367:
+next361:
 	XORQ R9, R9
 
-group369:
+group363:
 	MOVQ R9, AX
 	SHRQ $0x02, AX
 	ADDQ 8(R8), AX
@@ -7472,9 +7388,9 @@ group369:
 	ADDQ R9, R11
 	MOVQ 24(R8), R12
 
-windows370:
+windows364:
 	CMPQ         R12, $0x04
-	JLT          end371
+	JLT          end365
 	MOVQ         R11, DI
 	VBROADCASTSS 80(R8), Z5
 	IMUL3Q       $0x40, 32(R8), AX
@@ -7493,7 +7409,7 @@ windows370:
 	VPADDD       Z6, Z6, Z6
 	MOVQ         40(R8), SI
 
-rows372:
+rows366:
 	MOVQ  DI, AX
 	MOVQ  48(R8), BX
 	MOVQ  BX, CX
@@ -7501,7 +7417,7 @@ rows372:
 	IMULQ 64(R8), CX
 	ADDQ  CX, AX
 
-cols373:
+cols367:
 	LEAQ        (AX)(DX*2), CX
 	VMOVUPS     (AX), Z7
 	VFMADD231PS Z5, Z1, Z7
@@ -7518,22 +7434,22 @@ cols373:
 	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
 	SUBQ        64(R8), AX
 	DECQ        BX
-	JNE         cols373
+	JNE         cols367
 	VPADDD      Z6, Z0, Z0
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows372
+	JNE         rows366
 	ADDQ        DX, R11
 	ADDQ        DX, R11
 	ADDQ        DX, R11
 	ADDQ        DX, R11
 	SUBQ        $0x04, R12
-	JMP         windows370
+	JMP         windows364
 
-end371:
-windows374:
+end365:
+windows368:
 	CMPQ         R12, $0x01
-	JLT          end375
+	JLT          end369
 	MOVQ         R11, DI
 	VBROADCASTSS 80(R8), Z2
 	IMUL3Q       $0x40, 32(R8), AX
@@ -7546,7 +7462,7 @@ windows374:
 	VPADDD       Z8, Z8, Z8
 	MOVQ         40(R8), SI
 
-rows376:
+rows370:
 	MOVQ  DI, AX
 	MOVQ  48(R8), BX
 	MOVQ  BX, CX
@@ -7554,39 +7470,39 @@ rows376:
 	IMULQ 64(R8), CX
 	ADDQ  CX, AX
 
-cols377:
+cols371:
 	VMOVUPS     (AX), Z3
 	VFMADD231PS Z2, Z1, Z3
 	VMOVUPS     Z3, (AX)
 	VPADDD.BCST allffffffff<>+0(SB), Z0, Z0
 	SUBQ        64(R8), AX
 	DECQ        BX
-	JNE         cols377
+	JNE         cols371
 	VPADDD      Z8, Z0, Z0
 	ADDQ        56(R8), DI
 	DECQ        SI
-	JNE         rows376
+	JNE         rows370
 	ADDQ        DX, R11
 	SUBQ        $0x01, R12
-	JMP         windows374
+	JMP         windows368
 
-end375:
+end369:
 	ADDQ $0x40, R9
 	MOVQ 32(R8), AX
 	SHLQ $0x06, AX
 	CMPQ R9, AX
-	JLT  group369
+	JLT  group363
 	DECQ 88(R8)
-	JE   last368
+	JE   last362
 	MOVQ 96(R8), AX
 	ADDQ AX, (R8)
 	MOVQ 104(R8), AX
 	ADDQ AX, 8(R8)
 	MOVQ 112(R8), AX
 	ADDQ AX, 16(R8)
-	JMP  next367
+	JMP  next361
 
-last368:
+last362:
 	VZEROUPPER
 	RET
 
@@ -7600,15 +7516,15 @@ TEXT ·poolThreeBackwardAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD all00000003<>+0(SB), Z3
 	MOVQ         64(AX), R11
 
-next378:
+next372:
 	XORQ CX, CX
 
-group380:
+group374:
 	MOVQ 16(AX), DX
 	ADDQ CX, DX
 	XORQ R9, R9
 
-row381:
+row375:
 	MOVQ    (AX), SI
 	ADDQ    CX, SI
 	MOVQ    CX, DI
@@ -7621,7 +7537,7 @@ row381:
 	VMOVUPS (BX), Z3
 	VMOVUPS (BX)(R11*1), Z4
 
-window382:
+window376:
 	VMOVUPS      (BX)(R11*2), Z5
 	LEAQ         (R9)(R9*2), R12
 	VMOVD        R12, X6
@@ -7642,28 +7558,28 @@ window382:
 	ADDQ         R10, DI
 	LEAQ         (SI)(R10*4), SI
 	DECQ         R8
-	JNE          window382
+	JNE          window376
 	VMOVUPS      Z3, (BX)
 	VMOVUPS      Z4, (BX)(R11*1)
 	ADDQ         56(AX), DX
 	INCQ         R9
 	CMPQ         R9, 40(AX)
-	JNE          row381
+	JNE          row375
 	ADDQ         $0x40, CX
 	SHLQ         $0x02, R10
 	CMPQ         CX, R10
-	JLT          group380
+	JLT          group374
 	DECQ         88(AX)
-	JE           last379
+	JE           last373
 	MOVQ         96(AX), CX
 	ADDQ         CX, (AX)
 	MOVQ         104(AX), CX
 	ADDQ         CX, 8(AX)
 	MOVQ         112(AX), CX
 	ADDQ         CX, 16(AX)
-	JMP          next378
+	JMP          next372
 
-last379:
+last373:
 	VZEROUPPER
 	RET
 
@@ -7674,15 +7590,15 @@ TEXT ·poolMeanThreeBackwardAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS 80(AX), Z0
 	MOVQ         64(AX), R11
 
-next383:
+next377:
 	XORQ CX, CX
 
-group385:
+group379:
 	MOVQ 16(AX), DX
 	ADDQ CX, DX
 	XORQ R9, R9
 
-row386:
+row380:
 	MOVQ    (AX), SI
 	ADDQ    CX, SI
 	MOVQ    CX, DI
@@ -7695,7 +7611,7 @@ row386:
 	VMOVUPS (BX), Z1
 	VMOVUPS (BX)(R11*1), Z2
 
-window387:
+window381:
 	VMOVUPS     (BX)(R11*2), Z3
 	VMOVUPS     (SI), Z4
 	VFMADD231PS Z0, Z4, Z1
@@ -7708,28 +7624,28 @@ window387:
 	ADDQ        R10, DI
 	LEAQ        (SI)(R10*4), SI
 	DECQ        R8
-	JNE         window387
+	JNE         window381
 	VMOVUPS     Z1, (BX)
 	VMOVUPS     Z2, (BX)(R11*1)
 	ADDQ        56(AX), DX
 	INCQ        R9
 	CMPQ        R9, 40(AX)
-	JNE         row386
+	JNE         row380
 	ADDQ        $0x40, CX
 	SHLQ        $0x02, R10
 	CMPQ        CX, R10
-	JLT         group385
+	JLT         group379
 	DECQ        88(AX)
-	JE          last384
+	JE          last378
 	MOVQ        96(AX), CX
 	ADDQ        CX, (AX)
 	MOVQ        104(AX), CX
 	ADDQ        CX, 8(AX)
 	MOVQ        112(AX), CX
 	ADDQ        CX, 16(AX)
-	JMP         next383
+	JMP         next377
 
-last384:
+last378:
 	VZEROUPPER
 	RET
 
@@ -7742,20 +7658,20 @@ TEXT ·lrnSquaresAVX512(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), SI
 	XORQ AX, AX
 
-pixels388:
+pixels382:
 	MOVQ 56(CX), DI
 
-groups389:
+groups383:
 	VMOVUPS (DX)(AX*1), Z0
 	VMULPS  Z0, Z0, Z0
 	VMOVUPS Z0, (BX)
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, BX
 	DECQ    DI
-	JNE     groups389
+	JNE     groups383
 	ADDQ    64(CX), BX
 	DECQ    SI
-	JNE     pixels388
+	JNE     pixels382
 	VZEROUPPER
 	RET
 
@@ -7774,46 +7690,46 @@ TEXT ·lrnNormalizeAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS all3f800000<>+0(SB), Z2
 	XORQ         AX, AX
 
-pixels390:
+pixels384:
 	MOVQ 56(CX), R10
 
-groups391:
+groups385:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Z3
 	DECQ    R12
-	JEQ     summed393
+	JEQ     summed387
 
-terms392:
+terms386:
 	VADDPS 4(R11), Z3, Z3
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms392
+	JNE    terms386
 
-summed393:
+summed387:
 	VMULPS  Z1, Z3, Z3
 	VADDPS  Z0, Z3, Z3
 	VMOVUPS Z3, (BX)(AX*1)
 	MOVQ    88(CX), R11
 	CMPQ    R11, $0x04
-	JEQ     raised396
+	JEQ     raised390
 	CMPQ    R11, $0x03
-	JEQ     three394
+	JEQ     three388
 	CMPQ    R11, $0x02
-	JEQ     square395
+	JEQ     square389
 	VSQRTPS Z3, Z3
 
-square395:
+square389:
 	VSQRTPS Z3, Z3
-	JMP     raised396
+	JMP     raised390
 
-three394:
+three388:
 	VSQRTPS Z3, Z3
 	VSQRTPS Z3, Z4
 	VMULPS  Z4, Z3, Z3
 
-raised396:
+raised390:
 	VDIVPS  Z3, Z2, Z3
 	VMOVUPS Z3, (SI)(AX*1)
 	VMULPS  (DX)(AX*1), Z3, Z3
@@ -7821,10 +7737,10 @@ raised396:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups391
+	JNE     groups385
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels390
+	JNE     pixels384
 	VZEROUPPER
 	RET
 
@@ -7840,10 +7756,10 @@ TEXT ·lrnQuotientsAVX512(SB), NOSPLIT, $0-8
 	MOVQ 48(CX), R9
 	XORQ AX, AX
 
-pixels397:
+pixels391:
 	MOVQ 56(CX), R10
 
-groups398:
+groups392:
 	VMOVUPS (DI)(AX*1), Z0
 	VMULPS  (DX)(AX*1), Z0, Z0
 	VMULPS  (SI)(AX*1), Z0, Z0
@@ -7852,10 +7768,10 @@ groups398:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups398
+	JNE     groups392
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels397
+	JNE     pixels391
 	VZEROUPPER
 	RET
 
@@ -7872,24 +7788,24 @@ TEXT ·lrnGradientAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS 100(CX), Z0
 	XORQ         AX, AX
 
-pixels399:
+pixels393:
 	MOVQ 56(CX), R10
 
-groups400:
+groups394:
 	MOVQ    R8, R11
 	SUBQ    72(CX), R11
 	MOVQ    80(CX), R12
 	VMOVUPS (R11), Z1
 	DECQ    R12
-	JEQ     summed402
+	JEQ     summed396
 
-terms401:
+terms395:
 	VADDPS 4(R11), Z1, Z1
 	ADDQ   $0x04, R11
 	DECQ   R12
-	JNE    terms401
+	JNE    terms395
 
-summed402:
+summed396:
 	VMOVUPS (SI)(AX*1), Z2
 	VMULPS  Z0, Z1, Z1
 	VMULPS  (DX)(AX*1), Z1, Z1
@@ -7899,10 +7815,10 @@ summed402:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, R8
 	DECQ    R10
-	JNE     groups400
+	JNE     groups394
 	ADDQ    64(CX), R8
 	DECQ    R9
-	JNE     pixels399
+	JNE     pixels393
 	VZEROUPPER
 	RET
 
@@ -7933,9 +7849,9 @@ TEXT ·dropoutApplyAVX512(SB), NOSPLIT, $0-152
 	VPBROADCASTQ X7, Z7
 	XORQ         SI, SI
 	SUBQ         $0x20, DX
-	JLT          rest404
+	JLT          rest398
 
-loop403:
+loop397:
 	VPSRLQ          $0x20, Z6, Z8
 	VPMULUDQ        Z2, Z6, Z9
 	VPMULUDQ        Z3, Z4, Z10
@@ -8020,11 +7936,11 @@ loop403:
 	VPADDQ          Z7, Z6, Z6
 	ADDQ            $0x20, SI
 	SUBQ            $0x20, DX
-	JGE             loop403
+	JGE             loop397
 
-rest404:
+rest398:
 	ADDQ            $0x20, DX
-	JEQ             done405
+	JEQ             done399
 	MOVL            $0xffffffff, DI
 	BZHIL           DX, DI, DI
 	KMOVW           DI, K1
@@ -8112,7 +8028,7 @@ rest404:
 	VMOVAPS.Z       Z2, K1, Z2
 	VMOVUPS         Z2, K2, 64(AX)(SI*4)
 
-done405:
+done399:
 	VZEROUPPER
 	RET
 
@@ -8139,13 +8055,13 @@ TEXT ·reluAddAVX512(SB), NOSPLIT, $0-64
 	MOVQ   yRow+56(FP), R9
 	VPXORD Z0, Z0, Z0
 
-row406:
+row400:
 	MOVQ BX, R10
 	XORQ R11, R11
 	SUBQ $0x10, R10
-	JLT  rest407
+	JLT  rest401
 
-loop408:
+loop402:
 	VMOVUPS   (DX)(R11*4), Z1
 	VMOVUPS   (CX)(R11*4), Z2
 	VCMPPS    $0x1e, Z0, Z1, K1
@@ -8155,13 +8071,13 @@ loop408:
 	VMOVUPS   Z1, (AX)(R11*4)
 	ADDQ      $0x10, R11
 	SUBQ      $0x10, R10
-	JGE       loop408
+	JGE       loop402
 
-rest407:
+rest401:
 	ADDQ DI, AX
 	ADDQ R8, CX
 	ADDQ R9, DX
 	DECQ SI
-	JNE  row406
+	JNE  row400
 	VZEROUPPER
 	RET

@@ -18,7 +18,7 @@ func vectorAt(l Level) vectorTable {
 
 func reduceAt(l Level) reduceTable {
 	if l == NEON {
-		return reduceTable{dot: dotNEON, sum: sumNEON, colSum: colSumNEON, away: awayNEON}
+		return reduceTable{dot: dotNEON, colSum: colSumNEON, away: awayNEON}
 	}
 	return reduceGeneric
 }

@@ -54,11 +54,6 @@ func blendAVX2(y []float32, alphas *float32, xs *[]float32, inputs int)
 //go:noescape
 func dotAVX2(x []float32, y []float32) float32
 
-// sumAVX2 returns the sum of x[i] in 16 lanes.
-//
-//go:noescape
-func sumAVX2(x []float32) float32
-
 // colSumAVX2 adds m rows of src, ld floats apart, to dst.
 //
 //go:noescape
@@ -233,11 +228,6 @@ func blendAVX512(y []float32, alphas *float32, xs *[]float32, inputs int)
 //
 //go:noescape
 func dotAVX512(x []float32, y []float32) float32
-
-// sumAVX512 returns the sum of x[i] in 16 lanes.
-//
-//go:noescape
-func sumAVX512(x []float32) float32
 
 // colSumAVX512 adds m rows of src, ld floats apart, to dst.
 //

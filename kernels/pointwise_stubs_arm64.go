@@ -33,9 +33,6 @@ func subNEON(dst, a, b []float32)
 func dotNEON(x, y []float32) float32
 
 //go:noescape
-func sumNEON(x []float32) float32
-
-//go:noescape
 func colSumNEON(dst, src []float32, m, ld int)
 
 //go:noescape

@@ -6,7 +6,6 @@ import "math"
 // call, dot with equal lengths.
 type reduceTable struct {
 	dot    func(x, y []float32) float32
-	sum    func(x []float32) float32
 	colSum func(dst, src []float32, m, ld int)
 	away   func(w, g, anchor []float32) (gg, gd, dd float32)  // d = anchor - w
 	dots   func(to *[4]float32, x []float32, ys *[4]*float32) // nil without
@@ -107,23 +106,6 @@ func callAway(w, g, anchor []float32) (gg, gd, dd float32) { return reduces.away
 
 // Norm returns the Euclidean length of x, the square root of Dot(x, x).
 func Norm(x []float32) float64 { return math.Sqrt(Dot(x, x)) }
-
-// Sum returns the sum of x[i], in the order of [Dot].
-func Sum(x []float32) float64 {
-	raceRead(x)
-	var total float64
-	for len(x) > reduceBlock {
-		total += float64(callSum(x[:reduceBlock]))
-		x = x[reduceBlock:]
-	}
-	if len(x) > 0 {
-		total += float64(callSum(x))
-	}
-	return total
-}
-
-//go:noinline
-func callSum(x []float32) float32 { return reduces.sum(x) }
 
 // ColSum adds to dst[j], j < n, the sum over i < m of src[i*ld+j], one addition
 // after the other in the order of the rows. dst and src must not overlap.

@@ -50,37 +50,6 @@ tree:
 	FMOVS F0, ret+48(FP)
 	RET
 
-// func sumNEON(x []float32) float32
-TEXT ·sumNEON(SB), NOSPLIT, $64-28
-	MOVD x_base+0(FP), R0
-	MOVD x_len+8(FP), R2
-	ZERO16
-	MOVD $xs-64(SP), R5
-	CLEAR(R5)
-	SUBS $16, R2
-	BLT  rest
-
-loop:
-	VLD1.P 64(R0), [V4.S4, V5.S4, V6.S4, V7.S4]
-	FADD4S(4, 0, 0)
-	FADD4S(5, 1, 1)
-	FADD4S(6, 2, 2)
-	FADD4S(7, 3, 3)
-	SUBS   $16, R2
-	BGE    loop
-
-rest:
-	ADDS $16, R2
-	BEQ  tree
-	PAD(pad)
-	MOVD $0, R2
-	B    loop
-
-tree:
-	TREE16
-	FMOVS F0, ret+24(FP)
-	RET
-
 // COLUMNS adds up the columns at R0 and R1, four or one of them.
 #define COLUMNS(MOV, size, row) \
 	MOV  (R0), F0;       \

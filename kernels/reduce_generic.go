@@ -1,6 +1,6 @@
 package kernels
 
-var reduceGeneric = reduceTable{dot: dotGeneric, sum: sumGeneric, colSum: colSumGeneric, away: awayGeneric}
+var reduceGeneric = reduceTable{dot: dotGeneric, colSum: colSumGeneric, away: awayGeneric}
 
 func awayGeneric(w, g, anchor []float32) (gg, gd, dd float32) {
 	var memory [reduceBlock]float32
@@ -13,14 +13,6 @@ func dotGeneric(x, y []float32) float32 {
 	var lanes [16]float32
 	for i, v := range x {
 		lanes[i%16] = mulAdd(v, y[i], lanes[i%16])
-	}
-	return tree(&lanes)
-}
-
-func sumGeneric(x []float32) float32 {
-	var lanes [16]float32
-	for i, v := range x {
-		lanes[i%16] += v
 	}
 	return tree(&lanes)
 }

@@ -37,8 +37,6 @@ type rowNormTable struct {
 	// values; nil where plain Go does. center is 0 or 1, dx may be nil.
 	norm     func(y, x, weight, bias, means, scales *float32, n, rows, ldx, ldy int, size, epsilon float64, center int)
 	gradient func(dx, x, dy, weight, gw, gb, means, scales *float32, n, rows, ldx, lddy, lddx int, size float64, center int)
-	// softmax stores p*(dst-mean) in dst.
-	softmax func(dst, p *float32, mean float32, n int)
 }
 
 var rowNorms rowNormTable
@@ -156,37 +154,4 @@ func callRowNormBackward(r *RowNormGrad, i, rows int) {
 		dx, &r.X[i*r.LdX], &r.DY[i*r.LdDY], &r.Weight[0], &r.WeightGrad[0], &r.BiasGrad[0], &r.Mean[i], &r.Scale[i],
 		r.N/Width, rows, 4*r.LdX, 4*r.LdDY, step, float64(r.N), oneIf(r.Center),
 	)
-}
-
-// SoftmaxRows applies the softmax to m rows of n values, ld >= Pad(n) floats apart,
-// in place, with zeros in the columns n to Pad(n). A value of -Inf gets 0.
-func SoftmaxRows(x []float32, ld, m, n int) {
-	if m < 0 || n < 1 || ld < Pad(n) || m > 0 && len(x) < (m-1)*ld+Pad(n) {
-		panic(msgSoftmaxShape)
-	}
-	for i := range m {
-		row := x[i*ld:][:Pad(n)]
-		raceWrite(row)
-		callSoftmax(row, row[:n], 1)
-	}
-}
-
-// SoftmaxBackward turns, for m rows of n values, ld floats apart, the gradient d of
-// what a softmax gave into that of what it got: p*(d - sum of p*d), where p is what it
-// gave. n must be a multiple of [Width].
-func SoftmaxBackward(d, p []float32, ld, m, n int) {
-	if m < 0 || n < 1 || n%Width != 0 || ld < n || m > 0 && (len(d) < (m-1)*ld+n || len(p) < (m-1)*ld+n) {
-		panic(msgSoftmaxShape)
-	}
-	for i := range m {
-		g, q := d[i*ld:][:n], p[i*ld:][:n]
-		mean := float32(Dot(g, q))
-		raceWrite(g)
-		callSoftmaxBackward(g, q, mean)
-	}
-}
-
-//go:noinline
-func callSoftmaxBackward(d, p []float32, mean float32) {
-	rowNorms.softmax(&d[0], &p[0], mean, len(d)/Width)
 }

@@ -1,11 +1,6 @@
 package kernels
 
-import (
-	"math"
-	"unsafe"
-)
-
-var rowNormsGeneric = rowNormTable{softmax: softmaxGradientGeneric}
+import "math"
 
 func rowNormGeneric(r *RowNorm) {
 	size := float64(r.N)
@@ -57,13 +52,5 @@ func rowNormGradGeneric(r *RowNormGrad) {
 			u := float32(dy[i]*r.Weight[i]) - first
 			dx[i] = (u - float32(z*second)) * scale
 		}
-	}
-}
-
-func softmaxGradientGeneric(dst, p *float32, mean float32, n int) {
-	q := unsafe.Slice(p, n*Width)
-	to := unsafe.Slice(dst, n*Width)
-	for i, v := range to {
-		to[i] = (v - mean) * q[i]
 	}
 }

@@ -10,16 +10,22 @@ import (
 // queryBlock is how many queries go through a head at a time.
 const queryBlock = 128
 
-// attentionParts is what attention has in a workspace in either form.
-type attentionParts struct {
+// attentionState is multi-head self-attention in one workspace. Scores lie by keys, with
+// queries in the lanes: so the softmax needs no sums over lanes, keys and values are read
+// where the rows of a sample have them, and what a causal head does not see is left out
+// in steps of 16.
+type attentionState struct {
 	b            *boundAttention
 	project, out State
 	rows, heads  Act // queries, keys and values, then their gradients; and what the heads give
 	hidden       []bool
+	stats        []float32 // what the softmaxes of all samples' heads came to
+	scratch      *scratch
+	attentionSpace
 }
 
-func (b *boundAttention) newParts(e *Env) attentionParts {
-	s := attentionParts{b: b}
+func (b *boundAttention) NewState(e *Env) State {
+	s := &attentionState{b: b}
 	first, second := *e, *e
 	first.out, first.outBorder, first.shareOut = b.project.Out(), Border{}, 0
 	s.project = b.project.NewState(&first)
@@ -30,39 +36,24 @@ func (b *boundAttention) newParts(e *Env) attentionParts {
 	if b.l.MaskPadding {
 		s.hidden = make([]bool, b.in.Seq)
 	}
+	s.stats = e.Arena.Alloc(e.Samples * b.stats())
+	s.scratch = e.Scratch(b.divide(&attentionSpace{}, nil))
 	return s
 }
 
 // hide finds the steps of sample i that nobody sees.
-func (s *attentionParts) hide(r *Run, i int) {
+func (s *attentionState) hide(r *Run, i int) {
 	for t := range s.hidden {
 		s.hidden[t] = !r.real(i, t-s.b.in.Lead)
 	}
 }
 
 // factor is the layer's in training, else 1.
-func (s *attentionParts) factor(r *Run) float32 {
+func (s *attentionState) factor(r *Run) float32 {
 	if s.b.l.factor == 0 || !r.Train {
 		return 1
 	}
 	return s.b.l.factor
-}
-
-// attentionState is multi-head self-attention in one workspace. Scores lie by keys, with
-// queries in the lanes: so the softmax needs no sums over lanes, keys and values are read
-// where the rows of a sample have them, and what a causal head does not see is left out
-// in steps of 16.
-type attentionState struct {
-	attentionParts
-	stats   []float32 // what the softmaxes of all samples' heads came to
-	scratch *scratch
-	attentionSpace
-}
-
-func (b *boundAttention) NewState(e *Env) State {
-	s := &attentionState{attentionParts: b.newParts(e), stats: e.Arena.Alloc(e.Samples * b.stats())}
-	s.scratch = e.Scratch(b.divide(&attentionSpace{}, nil))
-	return s
 }
 
 func (s *attentionState) Forward(r *Run, x Act, lo, hi int) Act {

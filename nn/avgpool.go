@@ -141,18 +141,12 @@ type avgPoolState struct {
 	pool         kernels.Pool // at work
 }
 
-func (s *avgPoolState) Forward(r *Run, x Act, lo, hi int) Act {
-	s.means(s.y, x, lo, hi)
-	return s.y
-}
-
 // fewPixels are the most of a window by itself that goes through kernels.MeanPool, whose
 // loops have a chain of sums for each window and 16 channels.
 const fewPixels = 16
 
-// means takes those of each window of x.
-func (s *avgPoolState) means(to, x Act, lo, hi int) {
-	ld := s.b.in.Ld()
+func (s *avgPoolState) Forward(_ *Run, x Act, lo, hi int) Act {
+	to, ld := s.y, s.b.in.Ld()
 	for i := lo; i < hi; i++ {
 		s.each(x, to, i, s.rows, kernels.MeanPool, func(row, r avgRun) {
 			mean := to.At(i, row.at, r.at)[:ld]
@@ -163,6 +157,7 @@ func (s *avgPoolState) means(to, x Act, lo, hi int) {
 			kernels.Scale(mean, s.b.part(row.pixels, r.pixels))
 		})
 	}
+	return s.y
 }
 
 // together returns the runs of rows that go through a call together, and all rows one by one.
@@ -205,13 +200,7 @@ func (s *avgPoolState) Backward(r *Run, dy Act, lo, hi int) Act {
 	if s.dx.Data == nil {
 		return Act{}
 	}
-	s.spread(s.dx, dy, lo, hi)
-	return s.dx
-}
-
-// spread gives every pixel its part of the gradients of the windows that hold it.
-func (s *avgPoolState) spread(dx, dy Act, lo, hi int) {
-	ld := s.b.in.Ld()
+	dx, ld := s.dx, s.b.in.Ld()
 	for i := lo; i < hi; i++ {
 		clear(dx.At(i, 0, -dx.Border.Left)[:s.b.in.H*dx.Row])
 		// Row after row: a pixel gets the parts of its windows in their order.
@@ -224,4 +213,5 @@ func (s *avgPoolState) spread(dx, dy Act, lo, hi int) {
 			}
 		})
 	}
+	return dx
 }

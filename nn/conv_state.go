@@ -84,42 +84,29 @@ func (s *convState) Forward(r *Run, x Act, lo, hi int) Act {
 		s.forwardBF16(r, x, lo, hi)
 		return s.y
 	}
-	w := s.weights(r.W)
-	if s.b.l.bf16 && s.fast.useWeights && !r.Train && r.G != nil {
-		kept := s.weights(r.G)
-		if !r.loads(lo) {
-			w = nil
-		}
-		s.forwardWinograd(s.y, x, w, kept, s.biases(r.W), s.b.relu, lo, hi)
-		return s.y
-	}
-	s.forward(s.y, x, w, s.biases(r.W), s.b.relu, lo, hi)
-	return s.y
-}
-
-// forward computes y from x, of any kind.
-func (s *convState) forward(y, x Act, w, bias []float32, relu bool, lo, hi int) {
+	w, bias, relu := s.weights(r.W), s.biases(r.W), s.b.relu
 	if s.fast.useWeights {
-		s.forwardWinograd(y, x, w, nil, bias, relu, lo, hi)
-		return
+		s.forwardWinograd(r, x, w, bias, lo, hi)
+		return s.y
 	}
 	var n int
 	for i := lo; i < hi; i += n {
 		var f *flatConv
-		if f, n = s.flat(x, y, i, hi); f != nil {
-			f.t.Forward(y.At(i, 0, 0), y.Row, x.At(i, 0, 0), x.Row, w, bias, relu)
+		if f, n = s.flat(x, s.y, i, hi); f != nil {
+			f.t.Forward(s.y.At(i, 0, 0), s.y.Row, x.At(i, 0, 0), x.Row, w, bias, relu)
 			continue
 		}
 		in, row := s.input(x, i)
 		if !s.b.halved {
-			s.b.t.Forward(y.At(i, 0, 0), y.Row, in, row, w, bias, relu)
+			s.b.t.Forward(s.y.At(i, 0, 0), s.y.Row, in, row, w, bias, relu)
 			continue
 		}
 		for p := range s.b.t.OH / 2 {
-			s.b.t.ForwardRows(y.Data, y.Row, 2*p, 2*p+2, in, row, w, bias, relu)
-			s.pool.pair(i, p, y)
+			s.b.t.ForwardRows(s.y.Data, s.y.Row, 2*p, 2*p+2, in, row, w, bias, relu)
+			s.pool.pair(i, p, s.y)
 		}
 	}
+	return s.y
 }
 
 func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
@@ -138,7 +125,7 @@ func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
 	switch {
 	case r.mixing:
 	case s.fast.useWeights:
-		s.weightsWinograd(r, s.x, dy, lo, hi, true, true)
+		s.weightsWinograd(r, dy, lo, hi)
 	case s.bf16 != nil:
 		s.weightsBF16(r, dy, lo, hi)
 	default:
@@ -146,10 +133,11 @@ func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
 		for i := lo; i < hi; i += n {
 			var f *flatConv
 			if f, n = s.flat(s.x, dy, i, hi); f != nil {
-				f.t.BackwardWeights(s.weights(r.G), nil, s.x.At(i, 0, 0), s.x.Row, dy.At(i, 0, 0), dy.Row, !r.Starts(i))
+				f.t.BackwardWeights(s.weights(r.G), s.x.At(i, 0, 0), s.x.Row, dy.At(i, 0, 0), dy.Row, !r.Starts(i))
 				continue
 			}
-			s.backwardWeights(r, s.x, dy, i, !r.Starts(i))
+			in, row := s.input(s.x, i)
+			s.b.t.BackwardWeights(s.weights(r.G), in, row, dy.At(i, 0, 0), dy.Row, !r.Starts(i))
 		}
 	}
 	switch {
@@ -157,37 +145,30 @@ func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
 	case s.bf16 != nil && !s.fast.useInput:
 		s.inputBF16(r, dy, lo, hi)
 	default:
-		s.backwardInput(r, s.dx, dy, s.weights(r.W), s.flipped, lo, hi)
+		s.backwardInput(r, dy, lo, hi)
 	}
 	return s.dx
 }
 
-// backwardWeights computes image i's part of the gradient of the weights, or adds
-// it.
-func (s *convState) backwardWeights(r *Run, x, dy Act, i int, add bool) {
-	in, row := s.input(x, i)
-	s.b.t.BackwardWeights(s.weights(r.G), nil, in, row, dy.At(i, 0, 0), dy.Row, add)
-}
-
-// backwardInput computes dx from dy. flipped is what is made of the weights w with
-// the first sample of a batch.
-func (s *convState) backwardInput(r *Run, dx, dy Act, w, flipped []float32, lo, hi int) {
+// backwardInput computes dx from dy.
+func (s *convState) backwardInput(r *Run, dy Act, lo, hi int) {
+	dx, w := s.dx, s.weights(r.W)
 	if s.fast.useInput {
-		s.inputWinograd(dx, dy, w, lo, hi)
+		s.inputWinograd(dy, w, lo, hi)
 		return
 	}
 	if r.Starts(lo) {
-		s.b.back.Flip(flipped, w)
+		s.b.back.Flip(s.flipped, w)
 	}
 	var n int
 	for i := lo; i < hi; i += n {
 		var f *flatConv
 		if f, n = s.flat(dx, dy, i, hi); f != nil {
-			f.back.Forward(dx.At(i, 0, 0), dx.Row, dy.At(i, 0, 0), dy.Row, flipped)
+			f.back.Forward(dx.At(i, 0, 0), dx.Row, dy.At(i, 0, 0), dy.Row, s.flipped)
 			continue
 		}
 		g, row := s.gradient(dy, i)
-		s.b.back.Forward(dx.At(i, 0, 0), dx.Row, g, row, flipped)
+		s.b.back.Forward(dx.At(i, 0, 0), dx.Row, g, row, s.flipped)
 	}
 }
 

@@ -88,39 +88,43 @@ func (s *convState) loadImages(x Act, lo, hi int, backward bool) {
 	}
 }
 
-// forwardWinograd computes y from x with the weights w, or with those that are kept if w is nil;
-// kept is nil or gets them.
-func (s *convState) forwardWinograd(y, x Act, w, kept, bias []float32, relu bool, lo, hi int) {
+// forwardWinograd computes y from x; in bf16, weights that do not change are kept as they are
+// transformed.
+func (s *convState) forwardWinograd(r *Run, x Act, w, bias []float32, lo, hi int) {
+	var kept []float32
+	if s.b.l.bf16 && !r.Train && r.G != nil {
+		if kept = s.weights(r.G); !r.loads(lo) {
+			w = nil
+		}
+	}
 	for ; lo < hi; lo += s.fast.group {
 		end := min(lo+s.fast.group, hi)
 		s.loadImages(x, lo, end, false)
-		to := y.images(lo)
+		to := s.y.images(lo)
 		to.Pair, s.first = s.pair, lo
-		s.fast.weights.ForwardKept(to, end-lo, s.fast.scratch.floats, kept, w, bias, relu)
+		s.fast.weights.ForwardKept(to, end-lo, s.fast.scratch.floats, kept, w, bias, s.b.relu)
 		if kept != nil {
 			w = nil
 		}
 	}
 }
 
-// weightsWinograd computes the gradient of the weights, a sum of one or more calls
-// for the same samples: starts and ends tell whether this is the first and the
-// last.
-func (s *convState) weightsWinograd(r *Run, x, dy Act, lo, hi int, starts, ends bool) {
+// weightsWinograd computes the gradient of the weights.
+func (s *convState) weightsWinograd(r *Run, dy Act, lo, hi int) {
 	f := &s.fast
 	for ; lo < hi; lo += f.group {
 		end := min(lo+f.group, hi)
-		first, last := starts && r.Starts(lo), ends && r.Ends(end)
+		first, last := r.Starts(lo), r.Ends(end)
 		if whole := first && last; f.sums == nil && !whole {
 			f.sums = f.arena.Alloc(f.weights.Sums())
 		}
-		s.loadImages(x, lo, end, true)
+		s.loadImages(s.x, lo, end, true)
 		f.weights.BackwardWeights(s.weights(r.G), f.sums, dy.images(lo), end-lo, f.scratch.floats, first, last)
 	}
 }
 
-// inputWinograd computes the gradient dx of the input.
-func (s *convState) inputWinograd(dx, dy Act, w []float32, lo, hi int) {
+// inputWinograd computes the gradient of the input.
+func (s *convState) inputWinograd(dy Act, w []float32, lo, hi int) {
 	f := &s.fast
 	for ; lo < hi; lo += f.group {
 		end := min(lo+f.group, hi)
@@ -128,6 +132,6 @@ func (s *convState) inputWinograd(dx, dy Act, w []float32, lo, hi int) {
 			g, row := s.gradient(dy, i)
 			f.input.Input(f.scratch.floats, end-lo, i-lo, g, row)
 		}
-		f.input.Forward(dx.images(lo), end-lo, f.scratch.floats, w, nil, false)
+		f.input.Forward(s.dx.images(lo), end-lo, f.scratch.floats, w, nil, false)
 	}
 }

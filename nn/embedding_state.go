@@ -21,14 +21,10 @@ type embeddingState struct {
 
 // Forward gathers the rows, time-major.
 func (s *embeddingState) Forward(r *Run, _ Act, _, _ int) Act {
-	s.gather(r, s.out, r.W[s.lo:s.hi])
-	return s.out
-}
-
-func (s *embeddingState) gather(r *Run, out Act, table []float32) {
+	table := r.W[s.lo:s.hi]
 	for i := range r.N {
 		for t, token := range r.Tokens[i*s.seq:][:s.seq] {
-			to := out.Data[(t*r.N+i)*s.ld:][:s.ld]
+			to := s.out.Data[(t*r.N+i)*s.ld:][:s.ld]
 			if token == 0 && s.first == 1 {
 				clear(to)
 				continue
@@ -36,6 +32,7 @@ func (s *embeddingState) gather(r *Run, out Act, table []float32) {
 			copy(to, table[int(token)*s.ld:][:s.ld])
 		}
 	}
+	return s.out
 }
 
 // Backward adds each row's gradient to its token's, in the order of the rows.

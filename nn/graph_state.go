@@ -211,7 +211,7 @@ func (s *graphState) read(r *Run, p *part, ps *partState, lo, hi int) Act {
 	}
 	if ps.times != nil {
 		a, b := p.from[0], p.from[1]
-		ps.times.forward(ps.joined, s.value(a), s.value(b), s.flow(a), s.flow(b), lo, hi)
+		ps.times.add(ps.joined, s.value(a), s.value(b), p.in, s.flow(a), s.flow(b), lo, hi, false)
 		return ps.joined
 	}
 	if ps.mix != nil {
@@ -312,7 +312,7 @@ func (s *graphState) backward(r *Run, dy Act, lo, hi int) {
 			for k, from := range p.from {
 				other := p.from[1-k]
 				if to, begun := s.sum(from); to.Data != nil {
-					ps.times.backward(*to, d, s.value(other), s.flow(from), s.flow(other), lo, hi, *begun)
+					ps.times.add(*to, d, s.value(other), s.flow(from), p.in, s.flow(other), lo, hi, *begun)
 					*begun = true
 				}
 			}

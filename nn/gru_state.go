@@ -100,35 +100,23 @@ func (s *gruState) Forward(r *Run, x Act, _, _ int) Act {
 			kernels.Add(v.h, v.n, v.h)
 		}
 	}
-	s.give(s.out, s.h, n)
+	first := steps - 1 // of the steps that the layer gives
+	if s.b.l.EveryStep {
+		first = 0
+	}
+	copy(s.out.Data, s.h[first*n*hp:steps*n*hp])
 	return s.out
-}
-
-// give copies the steps of h that the layer gives to y.
-func (s *gruState) give(y Act, h []float32, n int) {
-	steps, size := s.b.in.Seq, n*s.b.hp
-	if s.b.l.EveryStep {
-		copy(y.Data, h[:steps*size])
-	} else {
-		copy(y.Data, h[(steps-1)*size:steps*size])
-	}
-}
-
-// take copies the gradient of what the layer gives to that of h.
-func (s *gruState) take(dh []float32, dy Act, n int) {
-	steps, size := s.b.in.Seq, n*s.b.hp
-	if s.b.l.EveryStep {
-		copy(dh[:steps*size], dy.Data[dy.Origin:])
-		return
-	}
-	clear(dh[:(steps-1)*size])
-	copy(dh[(steps-1)*size:steps*size], dy.Data[dy.Origin:])
 }
 
 func (s *gruState) Backward(r *Run, dy Act, _, _ int) Act {
 	steps, hp, n := s.b.in.Seq, s.b.hp, r.N
 	g3 := 3 * hp
-	s.take(s.dh, dy, n)
+	first := steps - 1
+	if s.b.l.EveryStep {
+		first = 0
+	}
+	clear(s.dh[:first*n*hp])
+	copy(s.dh[first*n*hp:steps*n*hp], dy.Data[dy.Origin:])
 	s.turn(r)
 	for t := steps - 1; t >= 0; t-- {
 		for i := range n {

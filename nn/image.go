@@ -48,32 +48,22 @@ type imageState struct {
 }
 
 func (s *imageState) Forward(r *Run, x Act, _, _ int) Act {
-	s.lay(s.y, x, r.N)
-	return s.y
-}
-
-// lay makes the images y of n sequences x.
-func (s *imageState) lay(y, x Act, n int) {
 	for t := range s.in.Seq {
-		for i := range n {
-			copy(y.At(i, 0, t)[:s.in.Ld()], x.At(t*n+i, 0, 0))
+		for i := range r.N {
+			copy(s.y.At(i, 0, t)[:s.in.Ld()], x.At(t*r.N+i, 0, 0))
 		}
 	}
+	return s.y
 }
 
 func (s *imageState) Backward(r *Run, dy Act, _, _ int) Act {
 	if s.dx.Data == nil {
 		return s.dx
 	}
-	s.lift(s.dx, dy, r.N)
-	return s.dx
-}
-
-// lift makes the gradients dx of n sequences of those of their images.
-func (s *imageState) lift(dx, dy Act, n int) {
 	for t := range s.in.Seq {
-		for i := range n {
-			copy(dx.At(t*n+i, 0, 0)[:s.in.Ld()], dy.At(i, 0, t))
+		for i := range r.N {
+			copy(s.dx.At(t*r.N+i, 0, 0)[:s.in.Ld()], dy.At(i, 0, t))
 		}
 	}
+	return s.dx
 }

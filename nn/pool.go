@@ -240,22 +240,6 @@ func (s *poolState) Forward(r *Run, x Act, lo, hi int) Act {
 	return s.y
 }
 
-// takeMaxima stores in p.Dst the pixel of every window that p.Idx names.
-func takeMaxima(p *kernels.Pool) {
-	var place [256]int
-	for k := range p.KH * p.KW {
-		place[k] = (k/p.KW*p.SrcW + k%p.KW) * p.C
-	}
-	for y := range p.OH {
-		for x := range p.OW {
-			src, dst := p.Src[(y*p.SrcW+x)*p.Stride*p.C:], p.Dst[y*p.DstRow+x*p.C:][:p.C]
-			for c, k := range p.Idx[y*p.IdxRow+x*p.C:][:p.C] {
-				dst[c] = src[place[k]+c]
-			}
-		}
-	}
-}
-
 func (s *poolState) Backward(r *Run, dy Act, lo, hi int) Act {
 	if s.dx.Data == nil && !s.through {
 		return Act{}
@@ -267,16 +251,11 @@ func (s *poolState) Backward(r *Run, dy Act, lo, hi int) Act {
 		if s.through {
 			continue
 		}
-		s.spread(i, s.dx, dy)
+		clear(s.dx.At(i, 0, -s.dx.Border.Left)[:s.b.in.H*s.dx.Row])
+		s.parts(i, s.dx, dy, kernels.MaxPoolBackward)
 	}
 	if s.through {
 		return dy
 	}
 	return s.dx
-}
-
-// spread gives image i of dy to the pixels of dx that were the maxima.
-func (s *poolState) spread(i int, dx, dy Act) {
-	clear(dx.At(i, 0, -dx.Border.Left)[:s.b.in.H*dx.Row])
-	s.parts(i, dx, dy, kernels.MaxPoolBackward)
 }

@@ -19,18 +19,8 @@ func newProduct(e *Env, whole Flow) *product {
 	return &product{whole: whole, space: e.Arena.Alloc(whole.Ld())}
 }
 
-// forward computes y = a*b of the samples [lo, hi), of the flows fa and fb.
-func (p *product) forward(y, a, b Act, fa, fb Flow, lo, hi int) {
-	p.add(y, a, b, p.whole, fa, fb, lo, hi, false)
-}
-
-// backward adds dy*other to the gradient dx of one of the inputs, or begins it.
-func (p *product) backward(dx, dy, other Act, fx, fo Flow, lo, hi int, begun bool) {
-	p.add(dx, dy, other, fx, p.whole, fo, lo, hi, begun)
-}
-
-// add computes dst = a*b pixel by pixel, or adds it. Of what has one pixel all others read
-// that, and such a dst is the sum over the pixels.
+// add computes dst = a*b pixel by pixel, of the flows fd, fa and fb, or adds it once dst is
+// begun. Of what has one pixel all others read that, and such a dst is the sum over the pixels.
 func (p *product) add(dst, a, b Act, fd, fa, fb Flow, lo, hi int, begun bool) {
 	w, part := p.whole, p.space
 	for i := w.Rows(lo); i < w.Rows(hi); i++ {

@@ -121,21 +121,16 @@ type sequenceState struct {
 }
 
 func (s *sequenceState) Forward(r *Run, x Act, _, _ int) Act {
-	s.spread(s.y, x, r.W, r.N)
-	return s.y
-}
-
-// spread makes the sequences y of n images x, with the parameters w.
-func (s *sequenceState) spread(y, x Act, w []float32, n int) {
-	ld := s.b.in.Ld()
+	ld, n := s.b.in.Ld(), r.N
 	for i := range n {
 		if s.b.first == 1 {
-			copy(y.At(i, 0, 0)[:ld], w[s.token:])
+			copy(s.y.At(i, 0, 0)[:ld], r.W[s.token:])
 		}
 		for p := range s.b.steps() {
-			copy(y.At((s.b.first+p)*n+i, 0, 0)[:ld], s.b.at(x, p, i, n))
+			copy(s.y.At((s.b.first+p)*n+i, 0, 0)[:ld], s.b.at(x, p, i, n))
 		}
 	}
+	return s.y
 }
 
 func (s *sequenceState) Backward(r *Run, dy Act, _, _ int) Act {
@@ -150,18 +145,12 @@ func (s *sequenceState) Backward(r *Run, dy Act, _, _ int) Act {
 	if s.dx.Data == nil {
 		return s.dx
 	}
-	s.collect(s.dx, dy, r.N)
-	return s.dx
-}
-
-// collect makes the gradients dx of n images of those of their sequences.
-func (s *sequenceState) collect(dx, dy Act, n int) {
-	ld := s.b.in.Ld()
-	for i := range n {
+	for i := range r.N {
 		for p := range s.b.steps() {
-			copy(s.b.at(dx, p, i, n)[:ld], dy.At((s.b.first+p)*n+i, 0, 0))
+			copy(s.b.at(s.dx, p, i, r.N)[:ld], dy.At((s.b.first+p)*r.N+i, 0, 0))
 		}
 	}
+	return s.dx
 }
 
 // Positions adds a learned vector to every step of a sequence: the parameter weight
@@ -243,18 +232,13 @@ type positionsState struct {
 }
 
 func (s *positionsState) Forward(r *Run, x Act, _, _ int) Act {
-	s.add(s.y, x, r.W, r.N)
-	return s.y
-}
-
-// add adds the parameters w to the steps of n sequences x.
-func (s *positionsState) add(y, x Act, w []float32, n int) {
 	ld := s.in.Ld()
 	for t := range s.in.Seq {
-		for i := t * n; i < (t+1)*n; i++ {
-			kernels.Add(y.At(i, 0, 0)[:ld], x.At(i, 0, 0)[:ld], w[s.at+t*ld:][:ld])
+		for i := t * r.N; i < (t+1)*r.N; i++ {
+			kernels.Add(s.y.At(i, 0, 0)[:ld], x.At(i, 0, 0)[:ld], r.W[s.at+t*ld:][:ld])
 		}
 	}
+	return s.y
 }
 
 func (s *positionsState) Backward(r *Run, dy Act, _, _ int) Act {
@@ -392,15 +376,9 @@ func (s *stepsState) take(r *Run, i int) (share float32) {
 }
 
 func (s *stepsState) Forward(r *Run, x Act, _, _ int) Act {
-	s.pick(r, s.y, x)
-	return s.y
-}
-
-// pick takes the vectors y from sequences x.
-func (s *stepsState) pick(r *Run, to, x Act) {
 	ld := s.b.in.Ld()
 	for i := range r.N {
-		y, share := to.At(i, 0, 0)[:ld], s.take(r, i)
+		y, share := s.y.At(i, 0, 0)[:ld], s.take(r, i)
 		clear(y)
 		for t, taken := range s.taken {
 			switch step := x.At(t*r.N+i, 0, 0)[:ld]; {
@@ -413,27 +391,20 @@ func (s *stepsState) pick(r *Run, to, x Act) {
 		}
 		kernels.Scale(y, share)
 	}
+	return s.y
 }
 
 func (s *stepsState) Backward(r *Run, dy Act, _, _ int) Act {
-	if s.dx.Data == nil {
-		return s.dx
-	}
-	s.spread(r, s.dx, dy)
-	return s.dx
-}
-
-// spread makes the gradients of sequences of those of what was taken.
-func (s *stepsState) spread(r *Run, to, dy Act) {
 	ld := s.b.in.Ld()
-	for i := range r.N {
+	for i := 0; i < r.N && s.dx.Data != nil; i++ {
 		share := s.take(r, i)
 		for t, taken := range s.taken {
-			dx := to.At(t*r.N+i, 0, 0)[:ld]
+			dx := s.dx.At(t*r.N+i, 0, 0)[:ld]
 			if clear(dx); taken {
 				copy(dx, dy.At(i, 0, 0))
 				kernels.Scale(dx, share)
 			}
 		}
 	}
+	return s.dx
 }

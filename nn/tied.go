@@ -91,17 +91,11 @@ func (s *tiedState) Forward(r *Run, x Act, _, _ int) Act {
 	s.x = x
 	t := s.b.t
 	if r.loads(0) {
-		s.pack(s.w, r.W)
+		kernels.Pack(s.other, r.W[s.table.lo:s.table.hi], s.b.l.vocab, t.K, t.K)
+		kernels.PackT(s.w, t.K, s.other, s.b.l.vocab, s.b.l.vocab, t.K)
 	}
 	t.Forward(s.y.Data, s.y.Sample, x.At(0, 0, 0), x.Sample, s.b.in.Rows(r.N), s.w, s.bias, false)
 	return s.y
-}
-
-// pack packs the table of parameters w as a dense layer has it.
-func (s *tiedState) pack(to, w []float32) {
-	t := s.b.t
-	kernels.Pack(s.other, w[s.table.lo:s.table.hi], s.b.l.vocab, t.K, t.K)
-	kernels.PackT(to, t.K, s.other, s.b.l.vocab, s.b.l.vocab, t.K)
 }
 
 func (s *tiedState) Backward(r *Run, dy Act, _, _ int) Act {

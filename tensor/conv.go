@@ -142,11 +142,9 @@ func (v Conv) clearRow(y []float32) {
 }
 
 // BackwardWeights computes the gradient gw of the weights from the input x and
-// the gradient dy of the output, both placed as in Forward, and gb of the bias
-// unless that is nil; or it adds to them if accumulate.
-func (v Conv) BackwardWeights(gw, gb, x []float32, xRow int, dy []float32, dyRow int, accumulate bool) {
+// the gradient dy of the output, both placed as in Forward, or it adds to it if accumulate.
+func (v Conv) BackwardWeights(gw, x []float32, xRow int, dy []float32, dyRow int, accumulate bool) {
 	v.weights(&kernels.TN{M: v.OW, Lda: v.Stride * v.C, GSeg: dyRow, Accumulate: accumulate}, gw, x, xRow, dy)
-	v.BackwardBias(gb, dy, dyRow, accumulate)
 }
 
 // weights computes the gradient of the weights by a product for each row of the

@@ -34,7 +34,7 @@ func BenchmarkFirstConv(b *testing.B) {
 					if pass == "forward" {
 						v.Forward(y, v.OW*v.N, x, xRow, w, bias, true)
 					} else {
-						v.BackwardWeights(w, nil, x, xRow, y, v.OW*v.N, false)
+						v.BackwardWeights(w, x, xRow, y, v.OW*v.N, false)
 					}
 				}
 				b.ReportMetric(float64(flops)*float64(b.N)/float64((threadTime()-start).Nanoseconds()), "GFLOPS")

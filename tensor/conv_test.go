@@ -153,11 +153,12 @@ func checkWeights(t *testing.T, v Conv, in []float32, row int, dy []float32, dw,
 	}
 	gb[0] = 3
 	plain := make([]float32, len(dw))
-	v.BackwardWeights(gw, nil, in, row, dy, v.OW*v.N, false)
+	v.BackwardWeights(gw, in, row, dy, v.OW*v.N, false)
 	kernels.Unpack(plain, gw, v.Rows(), v.N, v.N)
 	near(t, "dw without bias", plain, dw, 2*v.OH*v.OW)
 	for pass := range 2 {
-		v.BackwardWeights(gw, gb, in, row, dy, v.OW*v.N, pass == 1)
+		v.BackwardWeights(gw, in, row, dy, v.OW*v.N, pass == 1)
+		v.BackwardBias(gb, dy, v.OW*v.N, pass == 1)
 		kernels.Unpack(plain, gw, v.Rows(), v.N, v.N)
 		near(t, "dw", plain, dw, 2*v.OH*v.OW)
 		near(t, "db", gb, db, 2*v.OH*v.OW)

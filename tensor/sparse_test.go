@@ -74,7 +74,8 @@ func testSparse(t *testing.T, c sparseCase, share int, maxima bool) {
 			y, px := i/n*2+int(idx[i]/2), i%n/v.N*2+int(idx[i]%2)
 			dy[(y*v.OW+px)*v.N+i%v.N] = grad[at]
 		}
-		v.BackwardWeights(wantW, wantB, x, xRow, dy, v.OW*v.N, image > 0)
+		v.BackwardWeights(wantW, x, xRow, dy, v.OW*v.N, image > 0)
+		v.BackwardBias(wantB, dy, v.OW*v.N, image > 0)
 		padded, paddedRow := bordered(dy, v.OH, v.OW, v.N, in.Left, in.Right)
 		dxRow := v.W*v.C + 32
 		want, dx := make([]float32, v.H*dxRow), make([]float32, v.H*dxRow)

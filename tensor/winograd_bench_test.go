@@ -101,7 +101,7 @@ func BenchmarkWinograd(b *testing.B) {
 			},
 			"dw/direct": func() {
 				for i := range c.images {
-					v.BackwardWeights(gw, nil, x[i*xSize:], xRow, dy[i*dySize:], dyRow, i > 0)
+					v.BackwardWeights(gw, x[i*xSize:], xRow, dy[i*dySize:], dyRow, i > 0)
 				}
 			},
 			"dw/winograd": func() {

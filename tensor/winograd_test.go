@@ -119,7 +119,7 @@ func TestWinogradErrors(t *testing.T) {
 		direct, gw, plain := make([]float32, len(dy)), make([]float32, len(w)), make([]float32, len(w))
 		v.Forward(direct, v.OW*v.N, in, row, packed, nil, false)
 		ratio(t, "y", winogradForward(f, x, packed, nil, 1), direct, y, 1.2)
-		v.BackwardWeights(gw, nil, in, row, dy, v.OW*v.N, false)
+		v.BackwardWeights(gw, in, row, dy, v.OW*v.N, false)
 		kernels.Unpack(plain, gw, v.Rows(), v.N, v.N)
 		fast := make([]float32, len(w))
 		kernels.Unpack(fast, winogradGradient(f, x, dy, 1, 1), v.Rows(), v.N, v.N)

@@ -1,5 +1,4 @@
-// Command layers writes the amd64 assembly of activations with their slopes, of normalisations of rows, of the
-// softmax's gradient and of
+// Command layers writes the amd64 assembly of activations with their slopes, of normalisations of rows and of
 // convolutions by channel, each for AVX2 and for AVX-512. Nothing in them is fused, so that plain Go gives the same
 // bits.
 package main

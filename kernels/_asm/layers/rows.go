@@ -115,12 +115,4 @@ func (v isa) gradientRows() {
 func rows(v isa) {
 	v.normRows()
 	v.gradientRows()
-
-	v.Text("softmaxGradient", "(dst, p *float32, mean float32, n int)", "stores p*(dst-mean) in dst.")
-	dst, shares := Integer("dst"), Integer("p")
-	mean := v.Param(Param("mean"))
-	v.registers(Integer("n"), func(at func(p reg.GPVirtual) Mem) {
-		VMOVUPS(v.Product(v.Difference(v.Load(at(dst)), mean), at(shares)), at(dst))
-	})
-	v.End()
 }

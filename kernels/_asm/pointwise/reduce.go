@@ -16,13 +16,6 @@ func reductions(v isa) {
 	Store(v.Tree(sums, Sum), ReturnIndex(0))
 	v.End()
 
-	v.Text("sum", "(x []float32) float32", "returns the sum of x[i] in 16 lanes.")
-	x = base("x")
-	n, sums = length("x"), v.Accumulators()
-	v.each(n, false, func(s span) { VADDPS(s.get(x), sums[s.number], sums[s.number]) })
-	Store(v.Tree(sums, Sum), ReturnIndex(0))
-	v.End()
-
 	v.colSum()
 	v.away()
 	v.dots()
