@@ -100,8 +100,10 @@ func (o *exportOptions) run(ctx context.Context, a *app, args []string) error {
 	}
 	table := func(w io.Writer) error { return export.Table(ctx, w, dirs, o.table, o.format, o.after, o.limit) }
 	switch {
+	case len(dirs) > 1 && !slices.Contains(export.TableFormats(), o.format):
+		return usageError{fmt.Errorf("--format %s: exports one study; give one of %s", o.format, strings.Join(dirs, ", "))}
 	case o.format == export.Flower || o.format == export.NVFlare:
-		return o.app(ctx, a, dirs)
+		return o.app(ctx, a, dirs[0])
 	case o.table == "":
 		out := "export"
 		if len(args) == 1 {
@@ -121,11 +123,8 @@ func (o *exportOptions) run(ctx context.Context, a *app, args []string) error {
 }
 
 // app exports a finished study as an app.
-func (o *exportOptions) app(ctx context.Context, a *app, dirs []string) error {
-	if len(dirs) > 1 {
-		return usageError{fmt.Errorf("--format %s: exports one study; give one of %s", o.format, strings.Join(dirs, ", "))}
-	}
-	flag, dir := "--format "+o.format, dirs[0]
+func (o *exportOptions) app(ctx context.Context, a *app, dir string) error {
+	flag := "--format " + o.format
 	v, seen, err := openStudy(ctx, dir)
 	if err != nil {
 		return err

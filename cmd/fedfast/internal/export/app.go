@@ -6,7 +6,6 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"os"
@@ -68,13 +67,12 @@ type setting struct{ Key, Argument, Value string }
 // app is what the templates of an app read.
 type app struct {
 	strategy
-	Head, Project, About, Weights   string
+	Head, Project, Weights          string
 	Settings                        []setting
 	C                               *config.Config
 	Fed                             *data.Federation
 	M                               *nn.Model
 	L                               nn.Loss
-	Clients                         int
 	Fraction, Share                 float64 // of the clients in a round, of a client's samples for training
 	Loader, Reads, Names            string
 	Weighted, Adapt, Classes, Every bool
@@ -159,12 +157,11 @@ func newApp(c *config.Config, mode string, fed *data.Federation, m *nn.Model, fo
 	}
 	to, n := map[string]program{Flower: known.Flower, NVFlare: known.NVFlare}[format], len(fed.Clients)
 	a := &app{
-		C: c, Fed: fed, M: m, L: m.Loss(), Clients: n, Fraction: min(1, float64(c.Cohort)/float64(n)),
+		C: c, Fed: fed, M: m, L: m.Loss(), Fraction: min(1, float64(c.Cohort)/float64(n)),
 		Adapt: c.Judged(mode) == tuners.TargetPersonalized, Classes: m.TargetsPerExample() == 0,
 		Every:   m.LabelsPerExample() > 1,
 		Project: cmp.Or(strings.Trim(unnamed.ReplaceAllString(strings.ToLower(c.Name), "-"), "-"), "fedfast"),
 	}
-	a.About = fmt.Sprintf("%s on %s, %s, with the values of a study of fedfast", m.Name(), fed.Name, c.Method)
 	a.Head = fmt.Sprintf("The study %s as an app for %s, by fedfast study export.", a.Project, to.Version)
 	changed, err := config.Settings(c)
 	if err != nil {
@@ -212,7 +209,7 @@ func (p *program) counterpart(
 	case i >= 0:
 		return fail("%s = %s: %s of %s has no counterpart of it", off[i], changed[off[i]], s.Strategy, p.Version)
 	case norm && (s.Steps || changed["norm.statistics"] != ""):
-		return fail("batch normalization: %s of %s can only average its statistics", s.Strategy, p.Version)
+		return fail("batch normalization: %s of %s does not average its statistics as the study does", s.Strategy, p.Version)
 	}
 	return s, nil
 }
@@ -299,7 +296,7 @@ func (a *app) table() ([]byte, error) {
 		columns = append(columns, column{a.Fed.Columns[i].Name, a.Fed.Columns[i].Values, in})
 	}
 	var text bytes.Buffer
-	to := json.NewEncoder(io.Writer(&text))
+	to := json.NewEncoder(&text)
 	to.SetEscapeHTML(false)
 	to.SetIndent("", " ")
 	err := to.Encode(map[string]any{

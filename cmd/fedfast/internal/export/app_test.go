@@ -196,6 +196,8 @@ func TestFirstStepAsPyTorch(t *testing.T) {
 			"vectors", layers(`{ type = "dense", units = 9 }, { type = "relu" }, { type = "dense" }`),
 			"client.optimizer = \"adamw\"\n",
 		},
+		"batchnorm": {"images", layers(`{ type = "conv", filters = 5, kernel = 3 }, { type = "batchnorm" },
+			{ type = "relu" }, { type = "flatten" }, { type = "dense" }`), ""},
 		"numbers": {"", "model = \"logistic\"\nloss.name = \"huber\"\n", "number"},
 		"table": {
 			"", "model = \"logistic\"\nloss.class_weights = [1, 3]\n",

@@ -37,15 +37,12 @@ func Formats() []string { return append(tablefile.Formats(), TensorBoard, Flower
 
 // Study exports the studies in directories to files in the directory out, which it makes,
 // and returns their paths: each of store.Tables in a file of its own, or below
-// TensorBoardFolder a folder for each trial, of one study. A directory without a
-// study is an fs.ErrNotExist; one with a run where trials are asked for, or several where
-// they are, a *workdir.OtherError.
+// TensorBoardFolder a folder for each trial, of the first study alone. A directory without a
+// study is an fs.ErrNotExist.
 func Study(ctx context.Context, dirs []string, out, format string) ([]string, error) {
 	switch {
 	case !slices.Contains(Formats(), format):
 		return nil, unknown(format, Formats())
-	case format == TensorBoard && len(dirs) > 1:
-		return nil, &workdir.OtherError{Err: fmt.Errorf("format %s: exports the trials of one study; give one of %s", format, strings.Join(dirs, ", "))}
 	case format == TensorBoard:
 		return exportEvents(ctx, dirs[0], out)
 	}
