@@ -308,7 +308,7 @@ func TestTimeIsChecked(t *testing.T) {
 			c.Time.Mode,
 				c.Fleet = fleet.Buffered, nil
 		},
-		`sampling = "with" (replacement): a client of a fleet cannot work twice`:    func(c *Config) { c.Replacement = true },
+		`sampling: with replacement a client of a fleet cannot work twice`:          func(c *Config) { c.Replacement = true },
 		`time.overselect: 18 clients at a time, glyphs has 10; lower it, or cohort`: func(c *Config) { c.Time.Overselect = 3 },
 		`time.concurrency: 13 clients at a time, glyphs has 10; lower it, or cohort`: func(c *Config) {
 			c.Time.Mode,

@@ -36,7 +36,7 @@ func (c *Config) CheckSampler(s fleet.Sampler) error {
 		return nil
 	case fleet.Power, fleet.Oort, fleet.LongestWaiting, fleet.Tiers:
 	default:
-		return &key.Error{Key: "sampling", Problem: fmt.Sprintf(" = %q: must be one of without, with, poisson, %s", s.Kind, strings.Join(fleet.Samplers, ", "))}
+		return &key.Error{Key: "sampling", Problem: fmt.Sprintf(" = %q: must be one of without, with, size, poisson, shuffle, %s", s.Kind, strings.Join(fleet.Samplers, ", "))}
 	}
 	clients, most := len(c.Data.Clients), c.Time.Working(c.Cohort)
 	switch {

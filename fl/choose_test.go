@@ -188,7 +188,7 @@ func TestTiers(t *testing.T) {
 func TestSamplersAreChecked(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 24, 30)
 	for want, cfg := range map[string]Config{
-		`sampling = "best": must be one of without, with, poisson, power, oort, longest_waiting, tiers`: chosen(t, fed,
+		`sampling = "best": must be one of without, with, size, poisson, shuffle, power, oort, longest_`: chosen(t, fed,
 			"best", nil),
 		`sampling = "oort": its clients are not drawn at random`: chosen(t, fed,
 			fleet.Oort, func(c *Config) { c.Poisson = true }),

@@ -2,6 +2,7 @@ package fl
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/internal/key"
@@ -36,6 +37,17 @@ func (c *Config) cohort(clients, trial, round int, may func(int) bool) []int {
 	stream := kernels.NewStream(cohortKey(c.Seed, uint64(trial), round), 0)
 	if c.Poisson {
 		return c.poisson(stream, clients)
+	}
+	if c.BySize {
+		ends, all := make([]int, clients), 0
+		for i := range ends {
+			all += c.Data.Clients[i].Train.Len()
+			ends[i] = all
+		}
+		return list.Made(c.Cohort, func(int) int {
+			client, _ := slices.BinarySearch(ends, stream.IntN(all)+1)
+			return client
+		})
 	}
 	if c.Replacement {
 		return list.Made(c.Cohort, func(i int) int { return stream.IntN(clients) })
@@ -144,6 +156,9 @@ func (c *Config) mostCohort() int {
 // SamplingPoisson is the value of the key sampling that Config.Poisson stands for.
 const SamplingPoisson = "poisson"
 
+// SamplingSize is that which Config.Replacement and BySize stand for.
+const SamplingSize = "size"
+
 // checkCohorts returns an error for cohorts that cannot be drawn as they are to.
 func (c *Config) checkCohorts() error {
 	bad := func(sampling, problem string) error {
@@ -152,6 +167,8 @@ func (c *Config) checkCohorts() error {
 	switch {
 	case c.Shared && (c.Fleet != nil || c.Privacy != nil || c.Sampler.Kind != ""):
 		return &key.Error{Key: "cohorts", Problem: " = \"shared\": only for clients that are drawn at random alone, and without privacy"}
+	case c.BySize && !c.Replacement:
+		return bad(SamplingSize, "a client may be drawn twice in a round; set Replacement, too")
 	case !c.Poisson && !c.Shuffle:
 		return nil
 	case c.Poisson && c.Shuffle:

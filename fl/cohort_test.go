@@ -3,6 +3,7 @@ package fl
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fedfast/fedfast/internal/test/fltest"
@@ -121,3 +122,50 @@ func TestScoreWeighsByExamples(t *testing.T) {
 		t.Errorf("score without examples is %v, want NaN", got.Error)
 	}
 }
+
+// TestBySize has each client send its number: on the mean over rounds the server then gets the
+// clients' mean, weighted by their samples, and in each round the plain mean over the cohort.
+func TestBySize(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 5, 150)
+	all, want := 0, 0.0
+	for i, size := range []int{1, 20, 3, 9, 2} {
+		fed.Clients[i].Train = fed.Clients[i].Train.Part(0, size)
+		all, want = all+size, want+float64(i*size)
+	}
+	want /= float64(all)
+	server := &told{}
+	m := average()
+	m.NewServer = func(int) Server { return server }
+	m.Local = func(l *Local) error {
+		for i := range l.Weights {
+			l.Weights[i] = l.Broadcast[i] - float32(l.Client)
+		}
+		return nil
+	}
+	const rounds, cohort = 2000, 4
+	cfg := Config{Method: m, Model: fltest.SmallCNN(t, fed), Data: fed, Cohort: cohort, Replacement: true, BySize: true}
+	tr := newEngine(t, cfg).NewTrial(0)
+	runRounds(t, tr, Plan{}, rounds)
+	sum, squares := 0.0, 0.0
+	for _, x := range server.means {
+		if n := float64(x) * cohort; math.Abs(n-math.Round(n)) > 1e-4 {
+			t.Fatalf("the server got %v, no mean of %d clients with equal weights", x, cohort)
+		}
+		sum, squares = sum+float64(x), squares+float64(x)*float64(x)
+	}
+	mean := sum / rounds
+	if deviation := math.Sqrt((squares/rounds - mean*mean) / rounds); math.Abs(mean-want) > 5*deviation {
+		t.Errorf("the server got %v on the mean, want %v +- %v", mean, want, deviation)
+	}
+	cfg.Replacement = false
+	if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), `sampling = "size": a client may be drawn twice`) {
+		t.Errorf("without replacement: %v", err)
+	}
+}
+
+// told is a server that keeps the first value of what it got.
+type told struct{ means []float32 }
+
+func (s *told) Step(_ []float32, u *Update, _ ServerParams) { s.means = append(s.means, u.Mean[0]) }
+
+func (s *told) State() [][]float32 { return nil }

@@ -32,6 +32,10 @@ type Config struct {
 	// Replacement draws cohorts with replacement: a client drawn twice
 	// trains twice. Otherwise Cohort is at most the number of clients.
 	Replacement bool
+	// BySize, with Replacement, draws clients in proportion to their training samples, and has
+	// them weigh equally: the mean is then that over all clients weighted by their samples, on
+	// the mean over draws (scheme I of Li et al. 2020, arXiv:1907.02189).
+	BySize bool
 	// Poisson draws each client by itself in each round, with probability Cohort over the
 	// number of clients: cohorts vary in size and may be empty.
 	Poisson bool
@@ -204,7 +208,7 @@ func New(cfg Config) (*Engine, error) {
 	e.forwardFLOPs, e.trainFLOPs = float64(forward), float64(flops)
 	if size, keeps := cfg.stateSize(); keeps {
 		if cfg.Replacement {
-			return nil, fmt.Errorf("sampling = \"with\" (replacement): %s a state for each client, so a client cannot be twice in a cohort; use \"without\"", cfg.keeper())
+			return nil, fmt.Errorf("sampling with replacement: %s a state for each client, so a client cannot be twice in a cohort; use \"without\"", cfg.keeper())
 		}
 		e.store = newStore(size, cfg.stateRoom())
 	}

@@ -240,7 +240,9 @@ func (w *worker) begin(v localTask) (*Local, error) {
 		copy(w.sent, l.Weights)
 		l.Broadcast = w.sent
 	}
-	l.ownValues()
+	if l.ownValues(); e.cfg.BySize {
+		l.Weight = 1
+	}
 	return l, nil
 }
 

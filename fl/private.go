@@ -96,7 +96,7 @@ func (c *Config) checkPrivacy() error {
 	case p.noises(BandedNoise) && p.Bands > separation(len(c.Data.Clients), c.Cohort):
 		return bad("dp.bands", " = %d: each client takes part in every %d rounds; lower it to that, or lower cohort", p.Bands, separation(len(c.Data.Clients), c.Cohort))
 	case c.Replacement:
-		return bad("sampling", " = \"with\": a client that is drawn twice in a round is not protected by the noise for one; use \"poisson\" or \"without\"")
+		return bad("sampling", ": with replacement a client that is drawn twice in a round is not protected by the noise for one; use \"poisson\" or \"without\"")
 	case c.Sampler.Kind != "":
 		return bad("sampling", " = %q: cohorts that depend on what clients measured are not accounted for; use \"poisson\" or \"without\"", c.Sampler.Kind)
 	case c.Fleet != nil:

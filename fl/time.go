@@ -41,7 +41,7 @@ func (c *Config) CheckTime(t fleet.Time) error {
 		return nil
 	}
 	if c.Replacement {
-		return bad("sampling", " = \"with\" (replacement): a client of a fleet cannot work twice at a time; use \"without\"")
+		return bad("sampling", ": with replacement a client of a fleet cannot work twice at a time; use \"without\"")
 	}
 	working, name := t.Working(c.Cohort), "time.overselect"
 	if t.Asynchronous() {

@@ -284,7 +284,7 @@ func TestWhatUpdatesRefuse(t *testing.T) {
 			c.Updates.Sparsify = "topk"
 			c.Method.Trains = func(any, int, ClientParams) (*Subnet, error) { return nil, nil }
 		},
-		`sampling = "with" (replacement): update.feedback = true keeps a state for each client`: func(c *Config) { c.Updates.Sparsify, c.Replacement = "topk", true },
+		`sampling with replacement: update.feedback = true keeps a state for each client`: func(c *Config) { c.Updates.Sparsify, c.Replacement = "topk", true },
 	} {
 		c := base
 		c.Updates = DefaultUpdates()

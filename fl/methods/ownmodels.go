@@ -18,7 +18,7 @@ type ownModels struct {
 // each client.
 func needsOwnModels(cfg *fl.Config) (any, error) {
 	if cfg.Replacement {
-		return nil, fmt.Errorf("sampling = \"with\" (replacement): the server of method %q keeps a model for each client, so a client cannot be twice in a cohort; use \"without\"", cfg.Method.Name)
+		return nil, fmt.Errorf("sampling with replacement: the server of method %q keeps a model for each client, so a client cannot be twice in a cohort; use \"without\"", cfg.Method.Name)
 	}
 	return nil, refuseStatistics(cfg)
 }

@@ -154,6 +154,8 @@ func (p Played) refuse(ctx context.Context) error {
 		return refuse("tuner.name", " = %q: it copies trials, which a table cannot replay; use a tuner that does not, such as sha", c.Tuner.Name)
 	case c.Private():
 		return refuse("dp.epsilon", ": a table cannot replay private trainings; leave it out")
+	case c.Sampling == fl.SamplingSize:
+		return refuse("sampling", " = %q: a table holds no numbers of training samples; leave it out", c.Sampling)
 	case len(c.Eval.Baselines) > 0:
 		return refuse("eval.baselines", ": a table cannot replay trainings without federation; leave it out")
 	case !c.Budget.InRounds():

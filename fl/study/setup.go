@@ -145,7 +145,9 @@ func (s *Setup) whole() (fl.Config, error) {
 	least, most := c.Ends()
 	least.Time.Partial = most.Time.Partial
 	cfg := fl.Config{
-		Model: s.Model, Data: s.Data, Method: method, Cohort: c.Cohort, Replacement: c.Sampling == "with", Poisson: c.Sampling == fl.SamplingPoisson, Shuffle: c.Sampling == "shuffle",
+		Model: s.Model, Data: s.Data, Method: method, Cohort: c.Cohort,
+		Replacement: c.Sampling == "with" || c.Sampling == fl.SamplingSize, BySize: c.Sampling == fl.SamplingSize,
+		Poisson: c.Sampling == fl.SamplingPoisson, Shuffle: c.Sampling == "shuffle",
 		Shared: c.SharesCohorts(), Digests: c.Digests == config.DigestsAll,
 		Seed: c.Seed, Workers: s.Workers, HeadLayers: c.HeadLayers, Widths: c.Client.Widths, Server: &c.Server, StateMemory: int64(c.Data.StateMemory) << 20,
 		Statistics: c.Norm.Statistics, Batch: c.LargestBatch(),

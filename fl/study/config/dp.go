@@ -80,8 +80,8 @@ func (c *Config) checkDP() error {
 		return bad("accountant", " = \"pld\": cohorts of a fixed size are accounted for by \"rdp\" only; use sampling = \"poisson\" or dp.assume = \"poisson\"")
 	case c.Sampling == fl.SamplingPoisson && d.Assume != "":
 		return bad("assume", " = %q: sampling = \"poisson\" needs no assumption; leave it out", d.Assume)
-	case c.Sampling == "with":
-		return &key.Error{Key: "sampling", Problem: " = \"with\": a client that is drawn twice in a round is not protected by the noise for one; use \"poisson\" or \"without\" with dp"}
+	case c.Sampling == "with" || c.Sampling == fl.SamplingSize:
+		return &key.Error{Key: "sampling", Problem: ": with replacement a client that is drawn twice in a round is not protected by the noise for one; use \"poisson\" or \"without\" with dp"}
 	case c.Sampling == "shuffle" && d.central():
 		return &key.Error{Key: "sampling", Problem: " = \"shuffle\": a round's cohort is not drawn independently of the others, as the account of dp.mechanism = \"central\" needs; use \"poisson\" or \"without\", or dp.mechanism = \"tree\""}
 	case d.Quantile > 0 && d.NoiseCohort > 0:

@@ -12,7 +12,8 @@ import (
 // Chosen says how clients are chosen.
 func (c *Config) Chosen() fleet.Sampler {
 	s := c.Sampler
-	if s.Kind = c.Sampling; slices.Contains([]string{"without", "with", fl.SamplingPoisson, "shuffle"}, c.Sampling) {
+	drawn := []string{"without", "with", fl.SamplingSize, fl.SamplingPoisson, "shuffle"}
+	if s.Kind = c.Sampling; slices.Contains(drawn, c.Sampling) {
 		s.Kind = ""
 	}
 	return s

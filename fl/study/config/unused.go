@@ -87,11 +87,20 @@ func (c *Config) unused(k key.Key) string {
 		return "only allowed with client.optimizer = adam or adamw"
 	case (k.Name == "budget.rounds" || k.Name == "budget.trial_rounds") && !c.Budget.InRounds():
 		return fmt.Sprintf("not used with %s; leave one of them out", c.Budget.Key())
+	case k.Name == "server.weighted" && c.Private() && c.DP.Mechanism != fl.SampleNoise:
+		return "with dp all clients weigh equally; leave it out"
+	case k.Name == "server.weighted" && c.Sampling == fl.SamplingSize:
+		return `with sampling = "size" all clients weigh equally; leave it out`
+	case k.Name == "server.weighted" && slices.Contains(unweighing, c.Aggregator.Name):
+		return fmt.Sprintf("with aggregator.name = %q all clients count equally; leave it out", c.Aggregator.Name)
 	case c.trainsHead(k.Name):
 		return ""
 	}
 	return unused(k, c.Method, &c.Time, c.Sampling)
 }
+
+// unweighing are the aggregators that read no weights.
+var unweighing = []string{"median", "trimmed", "krum", "multikrum"}
 
 // adaptive are the hyperparameters of adaptive local optimizers.
 var adaptive = []string{"client.beta1", "client.beta2", "client.eps"}
