@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,6 +52,8 @@ func newPlan(a *app) *cobra.Command {
 				return fmt.Errorf("--budget %v: must be from 1s to 720h, such as 20m", o.budget)
 			case o.dir == "":
 				return errors.New("--study: name the directory of the plan, new or to go on with")
+			case !(o.RoundSeconds >= 0 && o.MBPerSecond >= 0 && o.Dropout >= 0 && o.Dropout < 1):
+				return errors.New("--round-seconds, --mb-per-second, --dropout: must be numbers from 0 on, the last one below 1")
 			}
 			return nil
 		},
@@ -82,8 +83,8 @@ func (o *planOptions) run(ctx context.Context, a *app, args []string, given bool
 	}
 	say := func(text string) { fmt.Fprintln(a.err, oneline.Of("plan: "+text)) }
 	say(p.Describe())
-	for _, l := range p.LeftOut {
-		say("left out: " + l.Question + ": " + l.Why)
+	for _, left := range p.LeftOut {
+		say("left out: " + left)
 	}
 	if o.estimate {
 		return nil
@@ -108,7 +109,17 @@ func (o *planOptions) run(ctx context.Context, a *app, args []string, given bool
 	if err := wholefile.Stream(page, 0o644, answers.Page().Write); err != nil {
 		return err
 	}
-	return a.showPlan(answers, page)
+	if a.json {
+		return a.printJSON(answers)
+	}
+	head := fmt.Sprintf("%s: planned by %d rounds with %d seeds", answers.Name, answers.Rounds, answers.Seeds)
+	b := newBlock(a.out, head, "in "+page)
+	for _, one := range answers.Answers {
+		for i, text := range one.Answer {
+			b.Row([]string{one.ID, ""}[min(i, 1)], plain(text))
+		}
+	}
+	return b.print()
 }
 
 // open reads the plan of the directory, or makes one.
@@ -128,11 +139,11 @@ func (o *planOptions) open(ctx context.Context, a *app, args []string, given boo
 		o.sets = append(o.sets, `space="auto"`)
 		c, places, err = o.load(a, args, "")
 	}
-	if err = cmp.Or(err, outfile.Dir(o.dir)); err != nil {
-		return nil, usageError{err}
+	if err == nil {
+		err = cmp.Or(outfile.Dir(o.dir), c.Absolute())
 	}
-	if err := c.Absolute(); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, usageError{err}
 	}
 	if !began {
 		p, err := plan.New(ctx, c, o.Network, o.budget.Minutes(), work)
@@ -147,34 +158,4 @@ func (o *planOptions) open(ctx context.Context, a *app, args []string, given boo
 	}
 	return nil, usageError{fmt.Errorf("%s: holds another plan; choose another directory, or go on with "+
 		"`fedfast plan --study %s`", o.dir, oneline.Path(o.dir))}
-}
-
-// planShown is what plan prints with --json.
-type planShown struct {
-	*plan.Answers
-	Report string `json:"report"`
-}
-
-// showPlan prints the answers of a plan.
-func (a *app) showPlan(answers *plan.Answers, page string) error {
-	if a.json {
-		return a.printJSON(planShown{answers, page})
-	}
-	head := fmt.Sprintf("%s: planned by %d rounds with %d seeds", answers.Name, answers.Rounds, answers.Seeds)
-	b := newBlock(a.out, head, "in "+page)
-	if c := answers.Checked; c != nil {
-		b.Row("check", plain(c.Verdict))
-	}
-	for _, one := range answers.Answers {
-		for i, text := range one.Answer {
-			b.Row([]string{one.ID, ""}[min(i, 1)], plain(text))
-		}
-	}
-	if answers.Uncertain != "" {
-		b.Row("uncertain", plain(strings.TrimPrefix(answers.Uncertain, "Most uncertain is ")))
-	}
-	for _, l := range answers.LeftOut {
-		b.Row("left out", l.Question, plain(l.Why))
-	}
-	return b.print()
 }

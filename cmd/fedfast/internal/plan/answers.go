@@ -25,12 +25,8 @@ type Answers struct {
 	Seeds    int           `json:"seeds"`
 	Rounds   int           `json:"rounds"`
 	Settings tuners.Params `json:"settings"`
-	Answers  []*Answer     `json:"answers"`
-	// Uncertain says which answer rests on the widest interval that may be chance; empty for none.
-	Uncertain string `json:"most_uncertain"`
-	LeftOut   []Left `json:"left_out"`
-	// Checked compares a real federation, nil without one.
-	Checked *Checked `json:"check,omitempty"`
+	// Answers are those to the questions that were asked, in order, with what is most uncertain and what was not asked.
+	Answers []*Answer `json:"answers"`
 }
 
 // Answer is the answer to one question.
@@ -38,7 +34,7 @@ type Answer struct {
 	ID       string   `json:"id"`
 	Question string   `json:"question"`
 	Answer   []string `json:"answer"` // sentences, the most important one first
-	Points   []Point  `json:"points"`
+	Points   []Point  `json:"points,omitempty"`
 	// Flattens says that more would hardly help: the last step of the curve may be chance.
 	Flattens *bool `json:"flattens,omitempty"`
 
@@ -61,11 +57,10 @@ type Point struct {
 // Answer answers the questions of a plan by what was found.
 func (p *Plan) Answer(f *Found) *Answers {
 	c := p.base
-	all := &Answers{Name: c.Name, Seeds: p.Seeds, Rounds: c.Rounds, Settings: f.study.Tune.Best.Params, LeftOut: f.left}
+	all := &Answers{Name: c.Name, Seeds: p.Seeds, Rounds: c.Rounds, Settings: f.study.Tune.Best.Params}
 	var worst *Answer
 	for _, q := range questions {
-		left := func(l Left) bool { return l.Question == q.id }
-		if !slices.Contains(p.Questions, q.id) || slices.ContainsFunc(f.left, left) {
+		if _, asked := f.of[q.id]; !asked {
 			continue
 		}
 		a := &Answer{ID: q.id, Question: q.text}
@@ -75,15 +70,17 @@ func (p *Plan) Answer(f *Found) *Answers {
 			worst = a
 		}
 	}
-	if worst != nil {
+	if worst != nil { // the widest interval that may be chance
 		s := worst.key
-		all.Uncertain = fmt.Sprintf("Most uncertain is %q: %s, over %d seeds", worst.Question, f.differs(s, ""), s.N)
+		text := fmt.Sprintf("%q: %s, over %d seeds", worst.Question, f.differs(s, ""), s.N)
 		if n := s.SeedsToTell(s.Mean); n <= 100 {
-			all.Uncertain += fmt.Sprintf("; about %.0f would tell it", n)
-		} else if n > 100 {
-			all.Uncertain += "; not even 100 would tell it"
+			text += fmt.Sprintf("; about %.0f would tell it", n)
 		}
-		all.Uncertain += "."
+		a := &Answer{ID: "uncertain", Question: "What is most uncertain?", Answer: []string{text + "."}}
+		all.Answers = append(all.Answers, a)
+	}
+	if len(f.left) > 0 {
+		all.Answers = append(all.Answers, &Answer{ID: "left-out", Question: "What was not asked?", Answer: f.left})
 	}
 	return all
 }
@@ -142,16 +139,10 @@ func (t *trained) point(until float64) Point {
 
 // curve is the errors of all runs at each round that was measured in all.
 func (t *trained) curve() (rounds []int, errors [][]float64) {
-	for i, p := range t.runs[0].Curve {
-		var all []float64
-		for _, r := range t.runs {
-			if i < len(r.Curve) && r.Curve[i].Round == p.Round {
-				all = append(all, r.Curve[i].TestError)
-			}
-		}
-		if len(all) == len(t.runs) {
-			rounds, errors = append(rounds, p.Round), append(errors, all)
-		}
+	n := slices.Min(list.Of(t.runs, func(r *result.RunResult) int { return len(r.Curve) })) // failed ones end early
+	for i, p := range t.runs[0].Curve[:n] {
+		rounds = append(rounds, p.Round)
+		errors = append(errors, list.Of(t.runs, func(r *result.RunResult) float64 { return r.Curve[i].TestError }))
 	}
 	return rounds, errors
 }
@@ -164,7 +155,7 @@ func (f *Found) curve(a *Answer, axis figure.Axis, x float64) (all []trained, ow
 	all = append(slices.Clone(f.of[a.ID]), tuned)
 	slices.SortStableFunc(all, func(a, b trained) int { return cmp.Compare(a.x, b.x) })
 	a.Points = points(all, math.Inf(1))
-	a.figure = f.draw(a.ID, axis, f.line(interval, a.Points))
+	a.figure = f.draw(a.ID, axis, line(interval, a.Points))
 	a.flattens(a.Points)
 	return all, slices.IndexFunc(all, func(t trained) bool { return t.name == "tuned" })
 }
@@ -182,28 +173,24 @@ func points(all []trained, until float64) []Point {
 	return list.Of(all, func(t trained) Point { return t.point(until) })
 }
 
-// line draws points.
-func (f *Found) line(name string, all []Point) figure.Line {
+// line is of points.
+func line(name string, all []Point) figure.Line {
 	return figure.Line{Name: name, Points: list.Of(all, func(p Point) figure.Point {
-		return f.scaled(figure.Point{X: p.X, Y: p.Error.Mean, Half: p.Error.Half})
+		return figure.Point{X: p.X, Y: p.Error.Mean, Half: p.Error.Half}
 	})}
 }
 
-// scaled is a point in percent where errors are shares.
-func (f *Found) scaled(p figure.Point) figure.Point {
-	if f.share {
-		p.Y, p.Half = 100*p.Y, 100*p.Half
-	}
-	return p
-}
-
-// draw draws lines of errors.
+// draw draws lines of errors, which it multiplies by 100 where they are shares.
 func (f *Found) draw(id string, x figure.Axis, lines ...figure.Line) *figure.Figure {
-	y := figure.Axis{Label: "test " + f.name, Bands: true}
+	y, title := figure.Axis{Label: "test " + f.name, Bands: true}, "Test "+f.name+" by "+x.Label
 	if f.share {
 		y.Label += ", %"
+		for _, l := range lines {
+			for i, p := range l.Points {
+				l.Points[i].Y, l.Points[i].Half = 100*p.Y, 100*p.Half
+			}
+		}
 	}
-	title := "Test " + f.name + " by " + x.Label
 	return &figure.Figure{Name: id, Title: title, Panels: []figure.Panel{{X: x, Y: y, Lines: lines}}}
 }
 
@@ -226,7 +213,7 @@ func (f *Found) whether(p *Plan, a *Answer) {
 		s := stats.Sample{N: p.Seeds, Mean: m.Test, SD: math.NaN(), Half: result.Defined(m.TestHalf)}
 		a.Points, axis.Names = append(a.Points, Point{Name: m.Name, X: float64(i + 1), Error: s}), append(axis.Names, m.Name)
 	}
-	a.figure = f.draw(a.ID, axis, f.line(interval, a.Points))
+	a.figure = f.draw(a.ID, axis, line(interval, a.Points))
 }
 
 func (f *Found) settings(_ *Plan, a *Answer) {
@@ -289,7 +276,7 @@ func (f *Found) rounds(p *Plan, a *Answer) {
 	each := t.seconds()
 	a.Answer = append(a.Answer, fmt.Sprintf("On these devices a round takes %v, %d rounds %v.", lasting(each),
 		rounds[flat], lasting(each*float64(rounds[flat]))))
-	a.figure = f.draw(a.ID, figure.Axis{Label: "round", Zero: true}, f.line(interval, a.Points))
+	a.figure = f.draw(a.ID, figure.Axis{Label: "round", Zero: true}, line(interval, a.Points))
 }
 
 // lasting writes simulated seconds.
@@ -325,7 +312,8 @@ func (f *Found) rates(_ *Plan, a *Answer) {
 }
 
 func (f *Found) epochs(_ *Plan, a *Answer) {
-	all, own := f.curve(a, figure.Axis{Label: "local epochs a round", Log: true}, f.tuned.Client.Epochs)
+	axis := figure.Axis{Label: "local epochs a round", Log: true}
+	all, own := f.curve(a, axis, f.tuned.Client.Epochs)
 	least := math.Inf(1)
 	for _, t := range all {
 		least = min(least, slices.Min(list.Of(t.runs, clock)))
@@ -337,18 +325,16 @@ func (f *Found) epochs(_ *Plan, a *Answer) {
 	a.flattens(timed)
 	first, last := &a.Points[0], &a.Points[len(all)-1]
 	a.Answer = []string{
-		fmt.Sprintf("In equal time, %v a round: %s", enough(timed), f.beside(timed, own)),
+		fmt.Sprintf("In equal time take %v: %s", enough(timed), f.beside(timed, own)),
 		"In equal rounds, and so equal bytes, " + f.beside(a.Points, own),
 		fmt.Sprintf("A round takes %v with %v, %v with %v.", lasting(first.Seconds), first.X, lasting(last.Seconds), last.X),
 	}
-	lines := &a.figure.Panels[0].Lines
-	(*lines)[0].Name = "in equal rounds, and so bytes"
-	*lines = append(*lines, f.line("in equal time", timed))
+	a.figure = f.draw(a.ID, axis, line("in equal rounds, and so bytes", a.Points), line("in equal time", timed))
 }
 
 func (f *Found) cohorts(p *Plan, a *Answer) {
 	_, own := f.curve(a, figure.Axis{Label: "clients a round", Whole: true}, float64(f.tuned.Cohort))
-	a.Answer = []string{fmt.Sprintf("%v of %d: %s", enough(a.Points), p.Clients, f.beside(a.Points, own))}
+	a.Answer = []string{fmt.Sprintf("Take %v of %d: %s", enough(a.Points), p.Clients, f.beside(a.Points, own))}
 }
 
 func (f *Found) slow(p *Plan, a *Answer) {
@@ -364,23 +350,20 @@ func (f *Found) slow(p *Plan, a *Answer) {
 		rounds, errors := all[i].curve()
 		for j, r := range rounds {
 			if at := a.Points[i].Seconds * float64(r); at <= 1.01*until {
-				line.Points = append(line.Points, f.scaled(figure.Point{X: at, Y: mean(errors[j])}))
+				line.Points = append(line.Points, figure.Point{X: at, Y: mean(errors[j])})
 			}
 		}
 		lines = append(lines, line)
 	}
 	lines[0].Name = "none slow"
 	a.figure, a.key, a.Flattens = f.draw(a.ID, axis, lines...), timed[3].over(&timed[2]), nil
-	who, lost, taken := "one site", 0.0, 0.0
-	if n := p.slowSites(); n > 1 {
-		who = fmt.Sprintf("%v of %d clients", n, p.Clients)
-	}
+	lost, taken := 0.0, 0.0
 	for _, r := range cut.runs {
 		lost, taken = lost+float64(r.Fleet.Late), taken+float64(r.Fleet.Updates)
 	}
 	a.Answer = []string{
-		fmt.Sprintf("With %s %d times slower, a round that waits takes %.1f times as long.", who, slower,
-			timed[1].Seconds/timed[0].Seconds),
+		fmt.Sprintf("With %v of %d clients %d times slower, a round that waits takes %.1f times as long.", p.slowSites(),
+			p.Clients, slower, timed[1].Seconds/timed[0].Seconds),
 		fmt.Sprintf("After %v, rounds that wait have an %s of %s, rounds with a deadline of %v %s: this leaves out %.0f %% "+
 			"of the updates, which are late, as if their sites were away.", lasting(until), f.name, f.text(timed[1].Error),
 			lasting(cut.config.Time.Deadline), f.text(timed[2].Error), 100*lost/(lost+taken)),
@@ -389,7 +372,8 @@ func (f *Found) slow(p *Plan, a *Answer) {
 }
 
 func (f *Found) epsilons(_ *Plan, a *Answer) {
-	all, own := f.curve(a, figure.Axis{Label: "epsilon", Log: true}, 1000) // behind all others
+	axis := figure.Axis{Label: "epsilon", Log: true}
+	all, own := f.curve(a, axis, 1000) // behind all others
 	open, dp, who := &a.Points[own], all[0].config.DP, "client"
 	if dp.Mechanism == fl.SampleNoise {
 		who = "sample"
@@ -399,9 +383,9 @@ func (f *Found) epsilons(_ *Plan, a *Answer) {
 		text.Replace(f.beside(a.Points, own)),
 		fmt.Sprintf("This protects each %s, at delta %v; the other settings are the tuned ones.", who, dp.Delta),
 	}
-	level := f.line("without privacy", []Point{*open, *open})
+	level := line("without privacy", []Point{*open, *open})
 	level.Points[0].X, level.Points[1].X = a.Points[0].X, a.Points[own-1].X
-	a.figure.Panels[0].Lines = []figure.Line{f.line(interval, a.Points[:own]), level}
+	a.figure = f.draw(a.ID, axis, line(interval, a.Points[:own]), level)
 	open.Name, open.X = "without privacy", 0
 }
 
@@ -409,17 +393,8 @@ func (f *Found) epsilons(_ *Plan, a *Answer) {
 func (all *Answers) Page() *report.Plan {
 	page := &report.Plan{Title: all.Name + ": plan", Subtitle: fmt.Sprintf("%d rounds, %d seeds; means with %.0f %% "+
 		"confidence intervals, differences paired by seed", all.Rounds, all.Seeds, 100*stats.Confidence)}
-	if c := all.Checked; c != nil {
-		page.Add("check", "Does it go as planned?", []string{view.Sentence(c.Verdict)}, c.figure)
-	}
 	for _, a := range all.Answers {
 		page.Add(a.ID, a.Question, a.Answer, a.figure)
-	}
-	if all.Uncertain != "" {
-		page.Notes = append(page.Notes, all.Uncertain)
-	}
-	for _, l := range all.LeftOut {
-		page.Notes = append(page.Notes, fmt.Sprintf("Left out: %s: %s.", l.Question, strings.TrimSuffix(l.Why, ".")))
 	}
 	return page
 }

@@ -12,22 +12,11 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/result"
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/stats"
 )
-
-// Checked is how a real federation went beside the plan.
-type Checked struct {
-	// Column is what the log has: error, loss or accuracy; Rows how many of its rounds the plan predicts, Outside
-	// how many of these are beyond the interval.
-	Column  string `json:"column"`
-	Rows    int    `json:"rows"`
-	Outside int    `json:"outside"`
-	Verdict string `json:"verdict"`
-
-	figure *figure.Figure
-}
 
 // columns are the names that the columns of a log may have, by what they hold.
 var columns = map[string]string{
@@ -98,7 +87,7 @@ func (t *trained) band(column string) (b []figure.Point) {
 	rounds, all := t.curve()
 	if column == "loss" {
 		rounds, all = nil, nil
-		for i := range t.runs[0].TrainLoss {
+		for i := range slices.Min(list.Of(t.runs, func(r *result.RunResult) int { return len(r.TrainLoss) })) {
 			losses := list.Of(t.runs, func(r *result.RunResult) float64 { return r.TrainLoss[i] })
 			rounds, all = append(rounds, i+1), append(all, losses)
 		}
@@ -134,7 +123,7 @@ func beside(log, band []figure.Point) (own, predicted []figure.Point, far float6
 // side, which is also how many rounds a log must have.
 const usually, enoughRows = 0.2, 3
 
-// Check compares the log of a real federation with what the plan's runs predict.
+// Check compares the log of a real federation with what the plan's runs predict: it is the first of the answers.
 func (all *Answers) Check(f *Found, path string) error {
 	column, log, err := readLog(path, f.share)
 	if err != nil {
@@ -142,11 +131,13 @@ func (all *Answers) Check(f *Found, path string) error {
 	}
 	band := f.of[federate][0].band(column)
 	own, predicted, far := beside(log, band)
-	if len(own) == 0 {
+	if n := len(band) - 1; len(own) == 0 && n >= 0 {
 		return fmt.Errorf("%s: has rounds %v to %v; must have some of the predicted %v to %v", path, log[0].X,
-			log[len(log)-1].X, band[0].X, band[len(band)-1].X)
+			log[len(log)-1].X, band[0].X, band[n].X)
+	} else if n < 0 {
+		return errors.New("the plan's own trainings diverged, so that it predicts nothing")
 	}
-	c := &Checked{Column: column, Rows: len(own)}
+	rows := len(own)
 	var out [2][]int // places below and above
 	for i, p := range predicted {
 		if d := own[i].Y - p.Y; math.Abs(d) > p.Half {
@@ -157,25 +148,25 @@ func (all *Answers) Check(f *Found, path string) error {
 			out[side] = append(out[side], i)
 		}
 	}
-	c.Outside = len(out[0]) + len(out[1])
+	outside, verdict := len(out[0])+len(out[1]), ""
 	words, places := "faster", out[0]
 	if len(out[1]) >= len(out[0]) {
 		words, places = "slower", out[1]
 	}
 	n := len(places)
-	drifts := n >= enoughRows && places[n-enoughRows] == c.Rows-enoughRows
+	drifts := n >= enoughRows && places[n-enoughRows] == rows-enoughRows
 	switch {
-	case c.Rows < enoughRows:
-		c.Verdict = "too few rounds to tell"
-	case !drifts && float64(c.Outside) <= max(1, usually*float64(c.Rows)):
-		c.Verdict = fmt.Sprintf("within: %d of %d rounds are in the interval", c.Rows-c.Outside, c.Rows)
+	case rows < enoughRows:
+		verdict = "too few rounds to tell"
+	case !drifts && float64(outside) <= max(1, usually*float64(rows)):
+		verdict = fmt.Sprintf("within: %d of %d rounds are in the interval", rows-outside, rows)
 	default:
-		for drifts && len(places) > enoughRows && places[0]+len(places) != c.Rows { // until all from the first on are
+		for drifts && len(places) > enoughRows && places[0]+len(places) != rows { // until all from the first on are
 			places = places[1:]
 		}
-		c.Verdict = fmt.Sprintf("%s from round %v", words, own[places[0]].X)
-		if last := places[len(places)-1]; last < c.Rows-1 {
-			c.Verdict += fmt.Sprintf(" to %v", own[last].X)
+		verdict = fmt.Sprintf("%s from round %v", words, own[places[0]].X)
+		if last := places[len(places)-1]; last < rows-1 {
+			verdict += fmt.Sprintf(" to %v", own[last].X)
 		}
 		likely := ""
 		for _, t := range f.of["rate"] {
@@ -184,19 +175,17 @@ func (all *Answers) Check(f *Found, path string) error {
 					round2(f.tuned.Client.LR))
 			}
 		}
-		c.Verdict += likely
+		verdict += likely
 	}
 	lines := []figure.Line{
 		{Name: "predicted, 90 % interval of one more training", Points: band}, {Name: "the real federation", Points: own},
 	}
-	if column != "loss" {
-		for i := range lines {
-			lines[i].Points = list.Of(lines[i].Points, f.scaled)
-		}
+	drawn := *f
+	drawn.share = f.share && column != "loss"
+	a := &Answer{ID: "check", Question: "Does it go as planned?", Answer: []string{view.Sentence(verdict)}}
+	if a.figure = drawn.draw(a.ID, figure.Axis{Label: "round", Zero: true}, lines...); column == "loss" {
+		a.figure.Title, a.figure.Panels[0].Y.Label = "Training loss by round", "training loss"
 	}
-	if c.figure = f.draw("check", figure.Axis{Label: "round", Zero: true}, lines...); column == "loss" {
-		c.figure.Title, c.figure.Panels[0].Y.Label = "Training loss by round", "training loss"
-	}
-	all.Checked = c
+	all.Answers = slices.Insert(all.Answers, 0, a)
 	return nil
 }

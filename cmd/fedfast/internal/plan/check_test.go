@@ -37,26 +37,27 @@ func TestCheck(t *testing.T) {
 	}}
 	f.tuned.Client.LR = 0.1
 	rows := func(column string, y func(round float64) float64) string {
-		text := "round," + column + "\n"
+		var text strings.Builder
+		fmt.Fprintf(&text, "round,%s\n", column)
 		for r := 1.; r <= 20; r++ {
-			text += fmt.Sprintf("%v,%v\n", r, y(r))
+			fmt.Fprintf(&text, "%v,%v\n", r, y(r))
 		}
-		return text
+		return text.String()
 	}
 	curve := func(keep float64) func(float64) float64 {
 		return func(r float64) float64 { return 0.6*math.Pow(keep, r) + 0.2 }
 	}
 	late := func(r float64) float64 { return 1 - curve(0.7)(r) - math.Floor(r/7)*0.05 }
-	lr := "; other learning rate likely: as with client.lr=0.01 instead of 0.1"
+	lr := "; other learning rate likely: as with client.lr=0.01 instead of 0.1."
 	tests := map[string]string{
-		rows("error", curve(0.7)):                                 "within: 19 of 19 rounds are in the interval",
-		rows("loss", curve(0.7)):                                  "within: 20 of 20 rounds are in the interval",
-		rows("loss", curve(0.945)):                                "slower from round 1" + lr,
-		rows("loss", curve(0.8)):                                  "slower from round 2 to 7",
-		rows("accuracy", late):                                    "slower from round 14",
-		rows("error", func(float64) float64 { return 0.1 }):       "faster from round 2",
-		"round,error\n2,0.5\n4,0.3\n":                             "too few rounds to tell",
-		"\ufeffRound, Train_Loss\r\n1,0.62\r\n2,0.5\r\n3,0.4\r\n": "within: 3 of 3 rounds are in the interval",
+		rows("error", curve(0.7)):                                 "Within: 19 of 19 rounds are in the interval.",
+		rows("loss", curve(0.7)):                                  "Within: 20 of 20 rounds are in the interval.",
+		rows("loss", curve(0.945)):                                "Slower from round 1" + lr,
+		rows("loss", curve(0.8)):                                  "Slower from round 2 to 7.",
+		rows("accuracy", late):                                    "Slower from round 14.",
+		rows("error", func(float64) float64 { return 0.1 }):       "Faster from round 2.",
+		"round,error\n2,0.5\n4,0.3\n":                             "Too few rounds to tell.",
+		"\ufeffRound, Train_Loss\r\n1,0.62\r\n2,0.5\r\n3,0.4\r\n": "Within: 3 of 3 rounds are in the interval.",
 	}
 	for log, want := range tests {
 		path := filepath.Join(t.TempDir(), "log.csv")
@@ -67,7 +68,7 @@ func TestCheck(t *testing.T) {
 		if err := all.Check(f, path); err != nil {
 			t.Fatal(err)
 		}
-		if got := all.Checked.Verdict; got != want {
+		if got := all.Answers[0].Answer[0]; got != want {
 			t.Errorf("%.40q ...: %q, want %q", log, got, want)
 		}
 	}

@@ -34,10 +34,11 @@ type Plan struct {
 	// Minutes is the budget, Estimate what the studies were estimated to take of it.
 	Minutes  float64 `json:"budget_minutes"`
 	Estimate float64 `json:"estimated_minutes"`
-	// Seeds is with how many seeds each training is repeated, Questions what is asked, in order.
+	// Seeds is with how many seeds each training is repeated, Questions what is asked, in order, and LeftOut what is
+	// not, and why.
 	Seeds     int      `json:"seeds"`
 	Questions []string `json:"questions"`
-	LeftOut   []Left   `json:"left_out"`
+	LeftOut   []string `json:"left_out"`
 	// Clients is how many the federation has, Samples how many training samples, Largest those of
 	// the client with the most.
 	Clients int `json:"clients"`
@@ -59,12 +60,6 @@ type Network struct {
 	Dropout      float64 `json:"dropout"`
 }
 
-// Left is a question that is not asked.
-type Left struct {
-	Question string `json:"question"`
-	Why      string `json:"why"`
-}
-
 // Read reads the plan of a directory. The error of one without is fs.ErrNotExist.
 func Read(dir string) (*Plan, error) {
 	name := filepath.Join(dir, File)
@@ -76,8 +71,9 @@ func Read(dir string) (*Plan, error) {
 	if err = json.Unmarshal(text, p); err == nil {
 		p.base, err = config.Load(config.Source{Text: p.Config})
 	}
-	if err == nil && (p.Seeds < 2 || p.Seeds > workdir.MaxSeeds || p.Clients < 2 || p.Largest < 1) {
-		err = errors.New("seeds or clients")
+	if err == nil && (p.Seeds < 2 || p.Seeds > workdir.MaxSeeds || p.Clients < 2 || p.Largest < 1 ||
+		!slices.Contains(p.Questions, federate)) {
+		err = errors.New("seeds, questions or clients")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: damaged (%w); plan anew in another directory", name, err)
@@ -116,7 +112,7 @@ type Found struct {
 	tuned, given *config.Config
 	seconds      float64              // simulated, of a round of the tuned values
 	of           map[string][]trained // by question
-	left         []Left
+	left         []string
 	// name is what errors are called; share says that they are shares.
 	name  string
 	share bool
@@ -149,7 +145,8 @@ func (p *Plan) Train(ctx context.Context, dir string, o workdir.Options, begin f
 			all = append(all, t)
 		}
 		if bad, ok := errors.AsType[*key.Error](err); ok && q.id != federate {
-			f.left, all, err = append(f.left, Left{q.id, bad.Error()}), nil, nil
+			f.left, err = append(f.left, q.id+": "+bad.Error()), nil
+			continue
 		}
 		if f.of[q.id] = all; err == nil && q.id == federate {
 			f.seconds = all[0].seconds()

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,7 +86,7 @@ func New(ctx context.Context, c *config.Config, n Network, minutes float64, o wo
 		}
 		for _, s := range studies {
 			seconds, bad := estimate(s.config, config.ModeRun)
-			total, why = total+seconds, errors.Join(why, bad)
+			total, why = total+seconds, cmp.Or(why, bad)
 		}
 		if i == 0 {
 			total, err = total*(1+alone), errors.Join(err, why)
@@ -93,7 +94,7 @@ func New(ctx context.Context, c *config.Config, n Network, minutes float64, o wo
 		if why == nil {
 			asks, cost = append(asks, q), append(cost, total)
 		} else {
-			p.LeftOut = append(p.LeftOut, Left{q.id, why.Error()})
+			p.LeftOut = append(p.LeftOut, q.id+": "+why.Error())
 		}
 	}
 	total := 0.0
@@ -108,7 +109,7 @@ func New(ctx context.Context, c *config.Config, n Network, minutes float64, o wo
 				p.Questions = append(p.Questions, q.id)
 				total += float64(s.seeds) * s.rounds * cost[i]
 			} else {
-				left = append(left, Left{q.id, fmt.Sprintf("does not fit into %v minutes", minutes)})
+				left = append(left, fmt.Sprintf("%s: does not fit into %v minutes", q.id, minutes))
 			}
 		}
 		if total *= safety; total > 60*minutes {

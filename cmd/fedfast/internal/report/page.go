@@ -51,7 +51,6 @@ type page struct {
 
 	Subtitle string // of a plan
 	Plan     []section
-	Notes    []string
 }
 
 // comparisonSheet is what several studies came to together.

@@ -9,7 +9,6 @@ import (
 // Plan is what a page says of a federation that is planned.
 type Plan struct {
 	Title, Subtitle string
-	Notes           []string
 	sections        []section
 	figures         []*figure.Figure
 }
@@ -29,5 +28,5 @@ func (p *Plan) Write(w io.Writer) (err error) {
 			return err
 		}
 	}
-	return pageTemplate.Execute(w, page{Title: p.Title, Subtitle: p.Subtitle, Plan: p.sections, Notes: p.Notes})
+	return pageTemplate.Execute(w, page{Title: p.Title, Subtitle: p.Subtitle, Plan: p.sections})
 }
