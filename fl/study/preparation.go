@@ -90,12 +90,15 @@ func (p *preparer) Act(_ context.Context, dec tuners.Decision) error {
 // Run trains a trial on its proxy federation, unless it is recorded what came of
 // it.
 func (p *preparer) Run(ctx context.Context, s play.Segment, _ func(int)) (tuners.TrialReport, error) {
-	r, recorded := p.past[s.Trial]
-	dec, at, err := p.enter(s.Trial, recorded)
-	if err != nil || recorded {
-		return r, err
+	was, recorded := p.past[s.Trial]
+	dec, at, err := p.enter(s.Trial, recorded && !p.driver.setup.again)
+	if err != nil || at == nil {
+		return was, err
 	}
-	r, err = at.trial(ctx, dec)
+	r, err := at.trial(ctx, dec)
+	if recorded && err == nil {
+		err = sameReport(was, r)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.users--

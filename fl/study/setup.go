@@ -58,6 +58,7 @@ type Setup struct {
 	Log *slog.Logger
 
 	sealed  bool            // all its rounds are recorded
+	again   bool            // what is recorded of proxy federations and sub-networks is measured again
 	wall    *wall           // its limit of wall time; nil without
 	account *config.Account // of a private run; nil without dp.*
 	method  *fl.Method      // nil stands for Config.Method; tests set another one

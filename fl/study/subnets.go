@@ -97,10 +97,10 @@ func (s *Setup) Picks(ctx context.Context) (bool, error) {
 // reports of them: from the record, if the tuner knows them already.
 func (t *entrant) measure(ctx context.Context, points []tuners.Params) (tuners.TrialReport, error) {
 	t.measures++
-	if measured, ok := t.Measured(t.measures - 1); ok {
-		r := t.report()
-		r.Measured = measured
-		return r, nil
+	was, r := t.report(), t.report()
+	measured, ok := t.Measured(t.measures - 1)
+	if was.Measured = measured; ok && !t.driver.setup.again {
+		return was, nil
 	}
 	if reason, err := t.driver.setup.Control.due(ctx, t); err != nil || reason != "" {
 		err = t.endBy(ctx, reason, err, t.lane.event)
@@ -110,7 +110,6 @@ func (t *entrant) measure(ctx context.Context, points []tuners.Params) (tuners.T
 	if err := c.Fill(ctx); err != nil {
 		return tuners.TrialReport{}, err
 	}
-	r := t.report()
 	for i, p := range points {
 		if err := ctx.Err(); err != nil {
 			return r, err
@@ -121,7 +120,11 @@ func (t *entrant) measure(ctx context.Context, points []tuners.Params) (tuners.T
 		}
 		r.Measured = append(r.Measured, m)
 	}
-	return r, nil
+	if !ok {
+		return r, nil
+	}
+	t.Free() // its next rounds are recorded
+	return was, sameReport(was, r)
 }
 
 // measured scores a sub-network of a model, on the same clients as any other one.

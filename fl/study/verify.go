@@ -2,18 +2,22 @@ package study
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/store"
+	"github.com/fedfast/fedfast/tuners"
 )
 
 // DifferError is the error of a part of a record that was made again and is not the recorded one.
@@ -25,8 +29,17 @@ const (
 	Every  = -2
 )
 
+// Part says what Verify trains again: a trial by its number, Winner or Every, and its first rounds, or all and
+// its models if Rounds is 0. Watch is told of it.
+type Part struct {
+	Trial, Rounds int
+	Watch         trial.Watch
+}
+
 // Verified is what was made again, to the recorded bits.
 type Verified struct {
+	// Whole says that nothing was left out of what can be made again.
+	Whole bool `json:"whole"`
 	// Rounds were trained again, of All that the study recorded; in Trials trials.
 	Rounds int `json:"rounds"`
 	All    int `json:"recorded_rounds"`
@@ -41,28 +54,34 @@ type Verified struct {
 	SHA256 string `json:"weights_sha256"`
 }
 
-// Verify trains a trial of the finished study in s.Store again, its first rounds, or all if that is 0,
-// with the recorded decisions of tuners, and compares what they measure with the record. Of a whole
-// trial it evaluates the models, and makes all that the record concludes from rounds and evaluations
-// again. With Every it evaluates what was trained without federation, too, and asks the tuner again.
+// Verify trains a part of the finished study in s.Store again, with the recorded decisions of tuners, and
+// compares what it measures with the record. Of a whole trial it evaluates the models, and makes all that
+// the record concludes from rounds and evaluations again. With Every it measures what was trained without
+// federation or on proxy federations and sub-networks, too, and asks the tuner again.
 // What is not the recorded one is a *DifferError. For a study of Tune the set-up has the same tuners.
-func Verify(ctx context.Context, s Setup, number, rounds int) (out *Verified, err error) {
+func Verify(ctx context.Context, s Setup, part Part) (_ *Verified, err error) {
+	v := &verifier{Part: part, models: map[replay.Point]bool{}, out: &Verified{}}
 	if err := CheckData(ctx, s); err != nil {
-		return nil, err
+		return v.out, err
 	}
-	v := &verifier{number: number, partial: rounds > 0, models: map[replay.Point]bool{}, out: &Verified{}}
-	if err := s.Store.Each(ctx, v.ends, store.KindResult); err != nil {
-		return nil, err
+	if err := s.Store.Each(ctx, v.ends, store.KindStudy, store.KindResult); err != nil {
+		return v.out, err
 	}
 	var was []store.Row
 	if s.Store, was, err = s.Store.Without(ctx, v.concluded); err != nil {
-		return nil, err
+		return v.out, err
 	}
 	defer func() { _ = s.Store.Close() }() // it is of memory
 	begin := s.Store.Seq()
+	s.sealed, s.again = true, v.verifies(Every)
 	var t *entrant
-	if v.driver, t, err = s.led(ctx); err != nil {
-		return nil, err
+	if s.Tuner == nil {
+		v.driver, t, err = s.ended(ctx)
+	} else {
+		v.driver, t, err = follow(ctx, &s)
+	}
+	if err != nil {
+		return v.out, err
 	}
 	defer v.close()
 	v.trained, v.judge = trained{v.driver}, v
@@ -70,38 +89,42 @@ func Verify(ctx context.Context, s Setup, number, rounds int) (out *Verified, er
 		err = v.compare(ctx, was, begin)
 	}
 	if err == nil {
-		err = v.train(ctx, rounds)
+		err = v.train(ctx)
 	}
 	for _, t := range v.trials {
 		v.out.Rounds += max(0, t.Repeated-t.Base())
 	}
+	v.out.Whole = v.out.Rounds == v.out.All && v.out.Measured == v.out.Models &&
+		(s.again || s.Tuner == nil && v.was.Run.Without == nil)
 	return v.out, err
-}
-
-// led leads a driver to the end of a study all of whose rounds are recorded, with the trial that it keeps. The
-// caller closes it.
-func (s *Setup) led(ctx context.Context) (*driver, *entrant, error) {
-	s.sealed = true
-	if s.Tuner == nil {
-		return s.ended(ctx)
-	}
-	return follow(ctx, s)
 }
 
 // verifier makes a study again. It measures the models of the trials that are verified, and takes what
 // is recorded of the others.
 type verifier struct {
 	trained
-	was     result.End
-	chosen  []*result.Chosen // of was, the returned one first
-	number  int
-	partial bool                  // no trial is trained whole
-	models  map[replay.Point]bool // that the record tells of, and whether they were measured
-	out     *Verified
+	was    result.End
+	chosen []*result.Chosen // of was, the returned one first
+	Part
+	models map[replay.Point]bool // that the record tells of, and whether they were measured
+	out    *Verified
 }
 
-// ends takes in the end of the study.
+// ends takes in the end of the study, and makes its first row again from the configuration in it.
 func (v *verifier) ends(r store.Row) error {
+	if r.Kind == store.KindStudy {
+		was, err := record.Decode[record.Study](r.Kind, r.Data)
+		if err != nil {
+			return err
+		}
+		c, err := config.Load(config.Source{Text: was.Config})
+		if err != nil {
+			return err
+		}
+		again, err := record.StudyOf(c, was.Mode)
+		now, failed := json.Marshal(again)
+		return cmp.Or(err, failed, Same(r, now))
+	}
 	end, err := record.Decode[result.End](r.Kind, r.Data)
 	if err != nil {
 		return err
@@ -127,8 +150,8 @@ func (v *verifier) ends(r store.Row) error {
 	}
 	v.out.Models = len(v.models)
 	v.out.SHA256 = v.chosen[0].SHA256
-	if v.number == Winner {
-		v.number = v.chosen[0].Number
+	if v.Trial == Winner {
+		v.Trial = v.chosen[0].Number
 	}
 	return nil
 }
@@ -150,7 +173,7 @@ func (v *verifier) concluded(r store.Row) bool {
 
 // verifies reports whether the models of a trial are measured.
 func (v *verifier) verifies(number int) bool {
-	return !v.partial && (v.number == Every || v.number == number)
+	return v.Part.Rounds == 0 && (v.Trial == Every || v.Trial == number)
 }
 
 // measures counts a model that the record tells of and reports whether it is measured.
@@ -208,7 +231,7 @@ func (v *verifier) conclude(ctx context.Context, t *entrant) error {
 		if !every {
 			r.Without = was.Without
 		}
-		r.Seconds, r.RoundsPerSecond, r.DigestShare, r.Audit = was.Seconds, was.RoundsPerSecond, was.DigestShare, was.Audit
+		r.RoundsPerSecond, r.DigestShare, r.Audit = was.RoundsPerSecond, was.DigestShare, was.Audit
 		end.Run = r
 	} else {
 		was := v.was.Tune
@@ -223,8 +246,7 @@ func (v *verifier) conclude(ctx context.Context, t *entrant) error {
 				now.Test, now.Gain, now.GainHalf = ref.Test, ref.Gain, ref.GainHalf
 			}
 		}
-		r.Seconds, r.RoundsPerSecond, r.Pauses = was.Seconds, was.RoundsPerSecond, was.Pauses
-		r.Audit, r.Baseline = was.Audit, was.Baseline
+		r.RoundsPerSecond, r.Pauses, r.Audit, r.Baseline = was.RoundsPerSecond, was.Pauses, was.Audit, was.Baseline
 		end.Tune = r
 	}
 	v.out.Model = v.verifies(v.chosen[0].Number)
@@ -242,61 +264,78 @@ func (v *verifier) compare(ctx context.Context, was []store.Row, behind int64) e
 	}); err != nil {
 		return err
 	}
-	none := store.Row{Data: []byte("{}")}
-	differ := func(r store.Row, recorded, again []byte) error {
-		return &DifferError{What: r.Kind, Trial: r.Trial, Round: r.Round, Now: again, Recorded: recorded}
-	}
+	none := []byte("{}")
 	for _, r := range was {
 		i := slices.IndexFunc(now, func(q store.Row) bool {
 			return q.Kind == r.Kind && q.Trial == r.Trial && q.Round == r.Round
 		})
 		if i < 0 {
-			return differ(r, r.Data, none.Data)
+			return Same(r, none)
 		}
-		if !bytes.Equal(rounded(now[i].Data), rounded(r.Data)) {
-			return differ(r, r.Data, now[i].Data)
+		if err := Same(r, now[i].Data); err != nil {
+			return err
 		}
 		now = slices.Delete(now, i, i+1)
 	}
 	if len(now) > 0 {
-		return differ(now[0], none.Data, now[0].Data)
+		r := now[0]
+		r.Data = none
+		return Same(r, now[0].Data)
 	}
 	return nil
 }
 
-// half finds half widths of intervals, whose quantiles of Student's t are not equal to the bit on other kinds of
-// CPU.
-var half = regexp.MustCompile(`"gain_half":[0-9.e+-]+`)
+// Same returns a *DifferError unless a row that was made again, as now, is the recorded one but for seconds that
+// something took, with half widths of intervals to nine digits.
+func Same(r store.Row, now []byte) error {
+	if bytes.Equal(rounded(r.Data), rounded(now)) {
+		return nil
+	}
+	return &DifferError{What: r.Kind, Trial: r.Trial, Round: r.Round, Now: now, Recorded: r.Data}
+}
 
-// rounded is a row with half widths of nine digits.
+// sameReport is Same of a report to a tuner.
+func sameReport(was, again tuners.TrialReport) error {
+	recorded, err := json.Marshal(record.ReportOf(was))
+	now, failed := json.Marshal(record.ReportOf(again))
+	return cmp.Or(err, failed, Same(store.Row{Kind: store.KindReport, Trial: was.Trial, Round: was.Round, Data: recorded}, now))
+}
+
+// half finds half widths of intervals, whose quantiles of Student's t are not equal to the bit on other kinds of
+// CPU, and seconds that something took.
+var half = regexp.MustCompile(`"(gain_half|seconds)":[0-9.e+-]+`)
+
+// rounded is a row with half widths of nine digits, and without seconds.
 func rounded(row []byte) []byte {
 	return half.ReplaceAllFunc(row, func(text []byte) []byte {
 		name, number, _ := bytes.Cut(text, []byte{':'})
 		x, _ := strconv.ParseFloat(string(number), 64) // else 0
+		if string(name) == `"seconds"` {
+			x = 0
+		}
 		return fmt.Appendf(nil, "%s:%.9g", name, x)
 	})
 }
 
-// train trains what models have not needed, up to a round or, with 0, to the end, and asks the tuner.
-func (v *verifier) train(ctx context.Context, rounds int) error {
+// train trains what models have not needed, and asks the tuner.
+func (v *verifier) train(ctx context.Context) error {
 	for _, t := range v.trials {
 		v.out.All += t.Rounds() - t.Base()
-		if v.number != Every && v.number != t.Number {
+		if v.Trial != Every && v.Trial != t.Number {
 			continue
 		}
 		to := t.Rounds()
-		if v.out.Trials++; rounds > 0 {
-			to = min(to, rounds)
+		if v.out.Trials++; v.Part.Rounds > 0 && (v.Watch.Trace != nil || v.Part.Rounds < to) {
+			to = v.Part.Rounds
 		}
-		if t.Repeated >= to {
-			continue
-		}
-		if err := t.Verify(ctx, to); err != nil {
-			return err
+		if t.Repeated < to {
+			if err := t.Verify(ctx, to, v.Watch); err != nil {
+				return err
+			}
 		}
 	}
 	if v.out.Trials == 0 {
-		return fmt.Errorf("there is no trial %d, but 0 to %d", v.number, len(v.trials)-1)
+		return fmt.Errorf("there is no trial %d, but 0 to %d", v.Trial, len(v.trials)-1)
 	}
 	if v.setup.Tuner == nil || !v.verifies(Every) {
 		return nil

@@ -186,8 +186,8 @@ func thresholds(val, test []Answers) (all []Threshold) {
 			})
 		}
 		v, c, n := s.values(0, 0, 0), s.confusion, s.counts
-		t.F1, t.Balanced = defined(v["f1"]), defined(v["balanced_accuracy"])
-		t.Sensitivity, t.Specificity = defined(float64(c[1][1])/float64(n[1])), defined(float64(c[0][0])/float64(n[0]))
+		t.F1, t.Balanced = OrNil(v["f1"]), OrNil(v["balanced_accuracy"])
+		t.Sensitivity, t.Specificity = OrNil(float64(c[1][1])/float64(n[1])), OrNil(float64(c[0][0])/float64(n[0]))
 	}
 	return all
 }
@@ -221,7 +221,7 @@ func Of(clients, val []Answers, every int, central bool) *Measures {
 	}
 	trivial := s.trivial(clients)
 	for name, x := range s.values(s.ranked(clients)) {
-		m.Values[name] = Value{Value: defined(x), Trivial: defined(trivial[name])}
+		m.Values[name] = Value{Value: OrNil(x), Trivial: OrNil(trivial[name])}
 	}
 	means := map[string]*mean{}
 	for i := range clients {
@@ -236,7 +236,7 @@ func Of(clients, val []Answers, every int, central bool) *Measures {
 			}
 			means[name].add(x, 1)
 			v := m.Values[name]
-			v.Clients, v.ClientMean = int(means[name].weight), defined(means[name].mean())
+			v.Clients, v.ClientMean = int(means[name].weight), OrNil(means[name].mean())
 			if math.IsNaN(x) {
 				v.Undefined++
 			}
@@ -250,7 +250,7 @@ func Of(clients, val []Answers, every int, central bool) *Measures {
 		m.Thresholds = thresholds(val, clients)
 	}
 	for k, row := range s.confusion {
-		m.Recall = append(m.Recall, defined(float64(row[k])/float64(s.counts[k])))
+		m.Recall = append(m.Recall, OrNil(float64(row[k])/float64(s.counts[k])))
 	}
 	if len(s.counts) <= mostConfusion {
 		m.Confusion = s.confusion
@@ -298,8 +298,8 @@ func (m *Measures) Names(short bool) (all []string) {
 	return all
 }
 
-// defined is nil for NaN.
-func defined(x float64) *float64 {
+// OrNil is nil for NaN.
+func OrNil(x float64) *float64 {
 	if math.IsNaN(x) {
 		return nil
 	}

@@ -95,7 +95,7 @@ func (o *runOptions) finish(ctx context.Context, a *app, s *opened) (r *result.R
 	o.cluster.open(a, &work, config.ModeRun)
 	r, err = s.Run(ctx, work)
 	if o.from != "" {
-		err = s.Config.Moved(err, "add")
+		err = s.Config.Moved(err)
 	}
 	end()
 	o.cluster.finish(ctx, s, err)

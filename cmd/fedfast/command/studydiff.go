@@ -5,23 +5,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
-	"github.com/fedfast/fedfast/internal/store"
+	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // mostDiffering is how many differing values are printed of a row.
 const mostDiffering = 8
 
+// diffOptions are the flags of study diff.
+type diffOptions struct {
+	retrain bool
+	plot    plotOptions
+}
+
 func newDiff(a *app) *cobra.Command {
-	var retrain bool
+	o := &diffOptions{}
 	cmd := &cobra.Command{
 		Use:               "diff A B",
 		ValidArgsFunction: completeStudy,
@@ -30,52 +40,101 @@ func newDiff(a *app) *cobra.Command {
 			"decided, and what each round measured, to the last bit, with the digests of the weights. Studies with\n" +
 			"--set digests=all also show which clients' changes differ first, and in which tensors. The exit status\n" +
 			"is 0 if all is equal, and 1 if not. Unfinished studies are compared as far as they go.",
-		Example: "  fedfast study diff monday tuesday",
+		Example: "  fedfast study diff monday tuesday\n" +
+			"  fedfast study diff monday tuesday --retrain --plot distance.svg",
 		Args:    cobra.ExactArgs(2),
+		PreRunE: func(*cobra.Command, []string) error { return o.plot.validate() },
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			if !workdir.HoldsSeeds(args[0]) || !workdir.HoldsSeeds(args[1]) {
-				return a.diff(cmd.Context(), retrain, args...)
+				return o.diff(cmd.Context(), a, args...)
 			}
-			return a.diffSeeds(cmd.Context(), retrain, args)
+			return o.diffSeeds(cmd.Context(), a, args)
 		}),
 	}
-	cmd.Flags().BoolVar(&retrain, "retrain", false, "train again up to the first round that differs: who is right?")
+	cmd.Flags().BoolVar(&o.retrain, "retrain", false, "train again up to the first round that differs: who is right?")
+	o.plot.addFlags(cmd, "plot how far apart the trial's rounds are, with --retrain also the weights,")
 	return cmd
 }
 
 // diffSeeds compares the studies of several seeds, each with that of the same place.
-func (a *app) diffSeeds(ctx context.Context, retrain bool, args []string) error {
+func (o *diffOptions) diffSeeds(ctx context.Context, a *app, args []string) error {
 	x, errX := studyDirs(args[0])
 	y, errY := studyDirs(args[1])
 	if err := errors.Join(errX, errY); err != nil {
 		return err
 	}
-	if len(x) != len(y) || a.json {
-		return severalSeeds(args[0]+" and "+args[1], "they must be as many, and not with --json")
+	if len(x) != len(y) || a.json || len(o.plot.files) > 0 {
+		return severalSeeds(args[0]+" and "+args[1], "they must be as many, and not with --json or --plot")
 	}
 	var all []error
 	for i := range x {
 		fmt.Fprintf(a.out, "%s and %s\n", oneline.Path(x[i]), oneline.Path(y[i]))
-		all = append(all, a.diff(ctx, retrain, x[i], y[i]))
+		all = append(all, o.diff(ctx, a, x[i], y[i]))
 	}
 	return cmp.Or(all...)
 }
 
-// retrain trains the study at a path again up to where it differs from another one, and reports whether
-// it comes to its record.
-func (a *app) retrain(ctx context.Context, path string, seal *store.Seal, at *view.Split) (bool, error) {
-	err := workdir.Again(ctx, path, nil, a.again(seal), func(setup study.Setup) error {
-		_, err := study.Verify(ctx, setup, at.Trial, at.Round)
-		return err
-	})
-	_, differs := errors.AsType[*study.DifferError](err)
-	if differs {
-		err = nil
+// retrain trains a trial of both studies again up to a round, hand in hand, and notes in d how far their weights
+// are apart and whether each comes to its record.
+func (a *app) retrain(ctx context.Context, d *view.Diff, dirs []string, part study.Part) error {
+	d.Retrained = []bool{true, true}
+	var errs [2]error
+	again := func(i int) iter.Seq2[int, []float32] {
+		return func(yield func(int, []float32) bool) {
+			o, _, err := a.again(ctx, dirs[i])
+			if err == nil {
+				part.Watch.Each = yield
+				_, err = workdir.Verify(ctx, dirs[i], nil, o, part)
+			}
+			if _, differs := errors.AsType[*study.DifferError](err); differs {
+				d.Retrained[i], err = false, nil
+			}
+			errs[i] = err
+		}
 	}
-	return !differs, err
+	next, stop := iter.Pull2(again(0))
+	defer stop()
+	for round, y := range again(1) {
+		at, x, _ := next()
+		i := slices.IndexFunc(d.Distances, func(d view.Distance) bool { return d.Round == round })
+		if at != round || i < 0 || len(x) != len(y) {
+			continue
+		}
+		var norm, apart float64
+		for k := range x {
+			gap := float64(x[k]) - float64(y[k])
+			norm, apart = norm+float64(x[k])*float64(x[k]), apart+gap*gap
+		}
+		d.Distances[i].Apart["weights"] = math.Sqrt(apart / norm)
+	}
+	for ok := errs[1] == nil; ok; {
+		_, _, ok = next()
+	}
+	return cmp.Or(errs[1], errs[0])
 }
 
-func (a *app) diff(ctx context.Context, retrain bool, dirs ...string) error {
+// distances draws how far two studies are apart.
+func distances(d *view.Diff, title string) *figure.Figure {
+	f := &figure.Figure{Name: "distance", Title: title, Note: "What the rounds recorded, absolute; weights by training again."}
+	for _, of := range [][2]string{
+		{"train_loss", "difference of training loss"}, {"score", "difference of score"},
+		{"test_error", "difference of test error"}, {"weights", "distance of weights, share of A's norm"},
+	} {
+		line := figure.Line{Name: "A to B"}
+		for _, at := range d.Distances {
+			if y, ok := at.Apart[of[0]]; ok {
+				line.Points = append(line.Points, figure.Point{X: float64(at.Round), Y: y})
+			}
+		}
+		if line.Points != nil {
+			x, y := figure.Axis{Label: "round", Whole: true}, figure.Axis{Label: of[1], Zero: true}
+			f.Panels = append(f.Panels, figure.Panel{X: x, Y: y, Lines: []figure.Line{line}})
+		}
+	}
+	return f
+}
+
+func (o *diffOptions) diff(ctx context.Context, a *app, dirs ...string) error {
 	var studies []*view.Study
 	var all []*view.Overview
 	for _, dir := range dirs {
@@ -90,12 +149,20 @@ func (a *app) diff(ctx context.Context, retrain bool, dirs ...string) error {
 	if err != nil {
 		return err
 	}
-	for i := 0; retrain && d.Round != nil && i < len(dirs); i++ {
-		same, err := a.retrain(ctx, dirs[i], studies[i].Seal(), d.Round)
-		if err != nil {
+	if o.retrain && d.Round != nil {
+		part := study.Part{Trial: d.Round.Trial, Rounds: math.MaxInt32}
+		if len(o.plot.files) == 0 {
+			part.Rounds = max(1, d.Round.Round)
+		}
+		if err := a.retrain(ctx, d, dirs, part); err != nil {
 			return err
 		}
-		d.Retrained = append(d.Retrained, same)
+	}
+	if len(d.Distances) > 0 {
+		title := fmt.Sprintf("How far %s and %s are apart, trial %d", dirs[0], dirs[1], d.Round.Trial)
+		if err := o.plot.write(func() (*figure.Figure, error) { return distances(d, title), nil }); err != nil {
+			return err
+		}
 	}
 	if a.json {
 		err = a.printJSON(d)
@@ -128,7 +195,11 @@ func (a *app) printDiff(d *view.Diff, dirs []string) error {
 			t.Row("", fmt.Sprintf("%s: %s | %s", p.Name, given(p.A), given(p.B)))
 		}
 	}
-	row("configuration", "equal", "", d.Configuration)
+	seeds := ""
+	if len(d.Configuration) == 1 && d.Configuration[0].Name == "seed" {
+		seeds = "the same study with another seed"
+	}
+	row("configuration", "equal", seeds, d.Configuration)
 	row("data", "equal", "", d.Data)
 	row("made by", "the same version and CPU level", "", d.Made)
 	calls, rounds := oneline.Count(d.Decisions, "call")+" of the tuner equal", oneline.Count(d.Rounds, "round")+" equal to the bit"
@@ -159,6 +230,12 @@ func (a *app) printDiff(d *view.Diff, dirs []string) error {
 	for i, same := range d.Retrained {
 		says := map[bool]string{true: "agrees", false: "does not agree"}[same]
 		t.Row("retraining", fmt.Sprintf("%s with %s", says, oneline.Path(dirs[i])))
+	}
+	for _, at := range slices.Backward(d.Distances) {
+		if x, ok := at.Apart["weights"]; ok {
+			t.Row("distance", fmt.Sprintf("%s %% of the norm of A's weights after round %d", result.Number(100*x), at.Round))
+			break
+		}
 	}
 	row("result", "equal", "", d.Result)
 	return t.Flush()

@@ -124,7 +124,7 @@ func rowsOf(t *table.Table, s *store.Seal) {
 type verifyOptions struct {
 	trial  string
 	all    bool
-	number int // of the trial
+	part   study.Part
 	rounds uint32
 	sets   []string
 	key    []byte
@@ -143,14 +143,14 @@ func newVerify(a *app) *cobra.Command {
 		Example: "  fedfast verify first.fedfast\n  fedfast verify first.fedfast --all --set data.path=/data/femnist",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
-			if o.number = study.Winner; o.all {
-				o.number = study.Every
+			if o.part = (study.Part{Trial: study.Winner, Rounds: int(o.rounds)}); o.all {
+				o.part.Trial = study.Every
 			} else if o.trial != "winner" {
 				n, err := strconv.ParseUint(o.trial, 10, 31)
 				if err != nil {
 					return usageError{fmt.Errorf("--trial %s: must be winner or a trial's number", oneline.Of(o.trial))}
 				}
-				o.number = int(n)
+				o.part.Trial = int(n)
 			}
 			return o.verify(cmd.Context(), a, args[0])
 		}),
@@ -176,44 +176,47 @@ type verification struct {
 	Trial   int         `json:"differing_trial"`
 	Round   int         `json:"differing_round"`
 	Differs []view.Pair `json:"differs"`
+	missing bool        // data or tuners
 }
 
 func (o *verifyOptions) verify(ctx context.Context, a *app, path string) error {
-	r := verification{Verified: &study.Verified{}, Differs: []view.Pair{}}
-	s, err := openWhole(ctx, path)
+	r := verification{Differs: []view.Pair{}}
+	how, seal, err := a.again(ctx, path)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = s.Close() }() // it was read only
-	if r.File = s.Seal(); len(o.key) > 0 && (r.File == nil || !bytes.Equal(r.File.Key, o.key)) {
+	if r.File = seal; len(o.key) > 0 && (r.File == nil || !bytes.Equal(r.File.Key, o.key)) {
 		return fmt.Errorf("%s: not signed by the key of --key", oneline.Path(path))
 	}
-	opened, whole := false, true
-	err = workdir.Again(ctx, path, o.sets, a.again(r.File), func(setup study.Setup) (err error) {
-		opened, whole = true, o.all || len(setup.Config.Eval.Baselines) == 0
-		r.Verified, err = study.Verify(ctx, setup, o.number, int(o.rounds))
-		return err
-	})
+	r.Verified, err = workdir.Verify(ctx, path, o.sets, how, o.part)
+	if r.Verified == nil {
+		r.Verified, r.missing = &study.Verified{}, true
+	}
 	if differ, ok := errors.AsType[*study.DifferError](err); ok {
 		r.What, r.Trial, r.Round = differ.What, differ.Trial, differ.Round
 		r.Differs, _ = view.Differing(differ.Recorded, differ.Now) // both are JSON
 		err = fmt.Errorf("%s: %s differs", oneline.Path(path), r.where())
-	} else if err != nil && opened {
+	} else if err != nil && !r.missing {
 		return err
 	}
 	if a.json {
 		return errors.Join(a.printJSON(r), err)
 	}
-	return errors.Join(a.printVerification(&r, whole), err)
+	return errors.Join(a.printVerification(&r), err)
 }
 
-// again says how the program trains a study again: a file from elsewhere starts no program.
-func (a *app) again(file *store.Seal) workdir.Options {
-	o := workdir.Options{Launcher: a.launcher(false), Workers: a.workers, Log: a.newLog()}
-	if file != nil {
+// again says how the program trains a finished study again, and which file it is: one from elsewhere starts no
+// program.
+func (a *app) again(ctx context.Context, path string) (o workdir.Options, seal *store.Seal, err error) {
+	s, err := openWhole(ctx, path)
+	if err != nil {
+		return o, nil, err
+	}
+	o = workdir.Options{Launcher: a.launcher(false), Workers: a.workers, Log: a.newLog()}
+	if seal = s.Seal(); seal != nil {
 		o.Launcher = workdir.InProcess(plugins.Builtin())
 	}
-	return o
+	return o, seal, s.Close()
 }
 
 // where says what differs.
@@ -221,18 +224,21 @@ func (r *verification) where() string {
 	switch r.What {
 	case store.KindRound:
 		return fmt.Sprintf("round %d of trial %d", r.Round, r.Trial)
-	case store.KindRung, store.KindFinalist:
+	case store.KindRung, store.KindFinalist, store.KindReport:
 		return fmt.Sprintf("the score of trial %d after round %d (%s)", r.Trial, r.Round, r.What)
 	}
 	return "what is recorded as " + r.What
 }
 
 // printVerification prints a row for each thing that was compared.
-func (a *app) printVerification(r *verification, whole bool) error {
+func (a *app) printVerification(r *verification) error {
 	t := table.New(a.out)
 	t.Row("record", "consistent")
 	if r.File != nil {
 		rowsOf(t, r.File)
+	}
+	if r.missing {
+		t.Row("rounds", "not verified, nor errors, decisions and model: nothing was trained again")
 	}
 	if r.What != "" {
 		t.Row("different", fmt.Sprintf("%s; %s before it are equal to the bit", r.where(), oneline.Count(r.Rounds, "round")))
@@ -244,7 +250,7 @@ func (a *app) printVerification(r *verification, whole bool) error {
 	const to = "verified to the bit: "
 	if r.Rounds > 0 {
 		rest := ""
-		if r.Measured < r.Models || r.Model && r.Rounds < r.All || !whole {
+		if !r.Whole {
 			rest = "; --all trains all trials and measures all models and baselines"
 		}
 		t.Row("rounds", fmt.Sprintf("%s%d of %s", to, r.Rounds, oneline.Count(r.All, "round")))

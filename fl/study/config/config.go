@@ -555,14 +555,13 @@ func (c *Config) Missing() (keys []string) {
 	return keys
 }
 
-// Moved adds to an error, if such files are not there, how to tell where they are: do says what
-// to do with --set.
-func (c *Config) Moved(err error, do string) error {
+// Moved adds to an error, if such files are not there, how to tell where they are.
+func (c *Config) Moved(err error) error {
 	keys := c.Missing()
 	if err == nil || len(keys) == 0 {
 		return err
 	}
-	return fmt.Errorf("%w; where it was moved, %s --set %s=PATH", err, do, strings.Join(keys, "=PATH --set "))
+	return fmt.Errorf("%w; where it was moved, add --set %s=PATH", err, strings.Join(keys, "=PATH --set "))
 }
 
 // Aim returns the objective of a study.

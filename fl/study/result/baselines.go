@@ -9,6 +9,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/internal/list"
+	"github.com/fedfast/fedfast/internal/measure"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -76,7 +77,7 @@ func OverSeeds(seeds [][]Comparand) (all []Comparand) {
 	}
 	mean := func(of func(seed int) *float64) (*float64, *float64) {
 		s := stats.Known(list.Made(len(seeds), func(seed int) float64 { return Defined(of(seed)) }))
-		return defined(s.Mean), defined(s.Half)
+		return measure.OrNil(s.Mean), measure.OrNil(s.Half)
 	}
 	for i, first := range seeds[0] {
 		m := Comparand{Name: first.Name, Settings: first.Settings}
@@ -119,14 +120,6 @@ func Defined(x *float64) float64 {
 		return math.NaN()
 	}
 	return *x
-}
-
-// defined is nil for NaN.
-func defined(x float64) *float64 {
-	if math.IsNaN(x) {
-		return nil
-	}
-	return &x
 }
 
 // Without compares the model of an evaluation with baselines without federation, with those settings of each

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,6 +40,35 @@ type Diff struct {
 	Retrained []bool `json:"retrained,omitempty"`
 	// Result has what differs in the results of two finished studies.
 	Result []Pair `json:"result"`
+	// Distances are how far apart they are after Round and each later round of its trial.
+	Distances []Distance `json:"distances,omitempty"`
+}
+
+// Distance is how far two studies are apart after a round of a trial.
+type Distance struct {
+	Round int `json:"round"`
+	// Apart has the absolute differences of what the round recorded: train_loss, score, test_error, as far as
+	// both have them; and weights, where both were trained again: the Euclidean norm of B's global weights
+	// less A's, as a share of that of A's.
+	Apart map[string]float64 `json:"apart"`
+	// Equal says whether the digests of the weights are equal; nil where one of them is not recorded.
+	Equal *bool `json:"weights_equal"`
+}
+
+// distance is that of two records of a round.
+func distance(round int, x, y *record.Round) Distance {
+	d := Distance{Round: round, Apart: map[string]float64{}}
+	for name, v := range map[string][2]*record.Real{
+		"train_loss": {&x.TrainLoss, &y.TrainLoss}, "score": {&x.Score, &y.Score}, "test_error": {x.TestError, y.TestError},
+	} {
+		if v[0] != nil && v[1] != nil && !math.IsNaN(float64(*v[0]-*v[1])) {
+			d.Apart[name] = math.Abs(float64(*v[0] - *v[1]))
+		}
+	}
+	if x.Weights != "" && y.Weights != "" {
+		d.Equal = new(x.Weights == y.Weights)
+	}
+	return d
 }
 
 // Pair is something of which two studies have different values.
@@ -84,9 +114,6 @@ func (d *Diff) Equal() bool {
 // not finished, its rounds are compared as far as they go, and the results differ in the state.
 func (s *Study) Compare(ctx context.Context, other *Study, a, b *Overview) (*Diff, error) {
 	d := &Diff{Configuration: []Pair{}, Data: []Pair{}, Made: []Pair{}, Result: []Pair{}}
-	if a.Mode != b.Mode {
-		d.Configuration = append(d.Configuration, Pair{"command", a.Mode, b.Mode})
-	}
 	settings, err := config.Lines(a.Config)
 	if err != nil {
 		return nil, err
@@ -116,7 +143,7 @@ func (s *Study) Compare(ctx context.Context, other *Study, a, b *Overview) (*Dif
 		}
 		d.Rounds += got.rounds
 		if got.at != nil && (d.Round == nil || got.at.seq < d.Round.seq) {
-			d.Round = got.at
+			d.Round, d.Distances = got.at, got.apart
 		}
 	}
 	return d, d.results(a, b)
@@ -139,16 +166,22 @@ func (s *Study) rows(ctx context.Context, trial int) func(func(store.Row) error)
 
 // begun compares the data and the processes of the studies.
 func (d *Diff) begun(ctx context.Context, s, other *Study, a, b *Overview) error {
-	var data [2]map[string]string
+	var data, first [2]map[string]string
 	for i, v := range []*Study{s, other} {
 		err := v.view.Few(ctx, []int64{a.Seq, b.Seq}[i], func(r store.Row) (err error) {
-			data[i], err = flat(r.Data)
+			into := &data
+			if r.Kind == store.KindStudy {
+				into = &first
+			}
+			into[i], err = flat(r.Data)
 			return err
-		}, store.KindData)
+		}, store.KindStudy, store.KindData)
 		if err != nil {
 			return err
 		}
+		maps.DeleteFunc(first[i], func(name, _ string) bool { return name == "config" || name == "name" }) // its keys
 	}
+	d.Configuration = append(d.Configuration, pairs(first[0], first[1])...)
 	if data[0] != nil && data[1] != nil {
 		d.Data = pairs(data[0], data[1])
 	} else { // drawn, as the configuration says
@@ -207,6 +240,8 @@ type parting struct {
 	at            *Split // nil for nowhere
 	equal, rounds int    // rows before it, and rounds among them
 	same          int    // the last round before it with digests of the weights
+	apart         []Distance
+	found         bool // digests behind it
 }
 
 // errParted ends reading.
@@ -231,7 +266,7 @@ func split(a, b func(f func(store.Row) error) error, whole bool) (p parting, err
 		q, err, ok := next()
 		switch {
 		case p.at != nil:
-			return p.weights(r, q)
+			return p.behind(r, q)
 		case !ok && whole:
 			p.at = surplus(r, p.equal, "recorded", "")
 			return errParted
@@ -279,20 +314,18 @@ func splitAt(r store.Row, equal int) *Split {
 	}
 }
 
-// round compares the records of a round of two studies. Where they part, it lets the rows after it
-// be read for the weights.
+// round compares the records of a round of two studies. Where they part, the rows after it are read on.
 func (p *parting) round(r, q store.Row) error {
 	x, y, err := both(r, q)
 	if err != nil {
 		return err
 	}
 	x.Match(y)
-	differ := x.Weights != y.Weights
 	s := splitAt(r, p.equal)
 	if slices.Equal(x.Clients, y.Clients) {
 		s.Changes = changes(x, y)
 	}
-	weights := x.Weights
+	weights, differ := x.Weights, x.Weights != y.Weights
 	x.Tensors, y.Tensors, x.Weights, y.Weights = nil, nil, "", ""
 	a, errA := json.Marshal(x)
 	b, errB := json.Marshal(y)
@@ -312,15 +345,11 @@ func (p *parting) round(r, q store.Row) error {
 		return nil
 	}
 	p.at, s.Same = s, p.same
-	if differ {
-		s.Other = r.Round
-		return errParted
-	}
-	return nil
+	return p.behind(r, q)
 }
 
-// weights looks in a row behind where the studies part for weights that differ.
-func (p *parting) weights(r, q store.Row) error {
+// behind looks in a row from where the studies part on for how far they are apart, and for weights that differ.
+func (p *parting) behind(r, q store.Row) error {
 	if r.Kind != q.Kind || r.Round != q.Round || r.Trial != q.Trial {
 		return errParted
 	}
@@ -328,12 +357,16 @@ func (p *parting) weights(r, q store.Row) error {
 		return nil
 	}
 	x, y, err := both(r, q)
-	if err == nil && x.Weights != "" && y.Weights != "" {
-		if err = errParted; x.Weights != y.Weights {
+	if err != nil {
+		return err
+	}
+	d := distance(r.Round, x, y)
+	if p.apart = append(p.apart, d); d.Equal != nil && !p.found {
+		if p.found = true; !*d.Equal {
 			p.at.Other = r.Round
 		}
 	}
-	return err
+	return nil
 }
 
 // both reads the records of two rounds.

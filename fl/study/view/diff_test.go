@@ -132,10 +132,7 @@ func TestDiffFindsAFlippedBit(t *testing.T) {
 	wrong := train(config.DigestsAll, 2)
 	flipped.Store(nil)
 	for dir, differs := range map[string]bool{sound[config.DigestsAll]: false, wrong: true} {
-		err := workdir.Again(t.Context(), dir, nil, workdir.Options{}, func(s study.Setup) error {
-			_, err := study.Verify(t.Context(), s, 0, 3)
-			return err
-		})
+		_, err := workdir.Verify(t.Context(), dir, nil, workdir.Options{}, study.Part{Rounds: 3})
 		if d, ok := errors.AsType[*study.DifferError](err); ok != differs || ok && d.Round != 3 || !ok && err != nil {
 			t.Errorf("%s trained again: %v", dir, err)
 		}

@@ -412,7 +412,7 @@ func (s *Study) prepare(ctx context.Context, o Options) (*study.Setup, error) {
 	}
 	setup.Config = *c // with the model that Prepare may have chosen
 	if s.dir != nil {
-		err = c.Moved(err, "resume with")
+		err = c.Moved(err)
 	}
 	return setup, err
 }

@@ -154,6 +154,9 @@ func (s *Tuner) Suggest(ctx context.Context, n int) ([]tuners.Decision, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c != nil && c.N != n {
+		return nil, s.named(fmt.Errorf("a call is for %d trials in the record, and for %d now", c.N, n))
+	}
 	if c != nil {
 		return c.Suggested()
 	}

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,34 +106,38 @@ func (e *DifferError) Error() string {
 		e.Trial, e.Round, e.Now, e.Recorded)
 }
 
-// Verify trains the trial again from its beginning up to a round, which must be recorded. Another
-// record than that of the study is a *DifferError.
-func (t *Trial) Verify(ctx context.Context, to int) error {
-	tr, err := t.startingPoint(ctx, 0)
-	for err == nil && tr.Rounds() < to {
-		err = cmp.Or(ctx.Err(), t.repeat(ctx, here{t.study, tr}))
-	}
-	return err
+// Watch is told of a trial that is trained again. The zero value is told nothing.
+type Watch struct {
+	// Trace is told how a client trains in the last round, Each the global weights after every round, which
+	// are valid until it returns; false ends the training.
+	Trace *fl.Trace
+	Each  func(round int, weights []float32) bool
 }
 
-// Replay trains the trial again up to a recorded round, counted from 1, and tells trace of that one. Another
+// Verify trains the trial again from its beginning up to a round, which must be recorded. Another
 // record than that of the study is a *DifferError.
-func (t *Trial) Replay(ctx context.Context, round int, trace *fl.Trace) error {
-	rec, err := t.past.Round(ctx, round-1)
-	switch {
-	case err != nil:
-		return err
-	case round <= t.base || rec == nil:
-		return fmt.Errorf("trial %d has no round %d, but %d to %d", t.Number, round, t.base+1, t.rounds)
-	case !slices.Contains(rec.Clients, trace.Client):
-		return fmt.Errorf("client %d did not train in round %d of trial %d, but %v",
-			trace.Client, round, t.Number, rec.Clients)
+func (t *Trial) Verify(ctx context.Context, to int, w Watch) error {
+	if w.Trace != nil {
+		rec, err := t.past.Round(ctx, to-1)
+		switch {
+		case err != nil:
+			return err
+		case to <= t.base || rec == nil:
+			return fmt.Errorf("trial %d has no round %d, but %d to %d", t.Number, to, t.base+1, t.rounds)
+		case !slices.Contains(rec.Clients, w.Trace.Client):
+			return fmt.Errorf("client %d did not train in round %d of trial %d, but %v",
+				w.Trace.Client, to, t.Number, rec.Clients)
+		}
 	}
-	tr, err := t.restore(ctx, round-1)
+	if to <= t.base {
+		return nil
+	}
+	t.each = w.Each
+	tr, err := t.restore(ctx, to-1)
 	if err != nil {
 		return err
 	}
-	tr.Trace(trace)
+	tr.Trace(w.Trace)
 	return t.repeat(ctx, here{t.study, tr})
 }
 
@@ -164,8 +167,12 @@ func (t *Trial) repeat(ctx context.Context, tr training) error {
 		}
 		return &DifferError{store.KindRound, t.Number, round + 1, again, want}
 	})
-	if err == nil {
-		t.Repeated = max(t.Repeated, round+1)
+	if err != nil {
+		return err
 	}
-	return err
+	t.Repeated = max(t.Repeated, round+1)
+	if at, ok := tr.(here); ok && t.each != nil && !t.each(round+1, at.Weights()) {
+		return context.Canceled
+	}
+	return nil
 }

@@ -41,10 +41,11 @@ type Trial struct {
 	working  int   // clients at work on a fleet after the last round
 	best     Model // of the segment at work
 	stored   stored
-	released bool // the tuner will not fork it any more
-	Spared   bool // its last model may be asked for after Stop, see Forgo
-	held     bool // its weights wait in memory
-	Repeated int  // rounds up to which it was trained again, equal to the record
+	released bool                                    // the tuner will not fork it any more
+	Spared   bool                                    // its last model may be asked for after Stop, see Forgo
+	held     bool                                    // its weights wait in memory
+	Repeated int                                     // rounds up to which it was trained again, equal to the record
+	each     func(round int, weights []float32) bool // see Watch
 
 	state
 }
