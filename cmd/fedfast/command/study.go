@@ -245,16 +245,13 @@ func openStudy(ctx context.Context, dir string) (*view.Study, *view.Overview, er
 	return s, o, wrongStudy(err)
 }
 
-// openWhole opens a study as openStudy, if it has finished and its record is whole.
+// openWhole opens a study as openStudy, if it has finished.
 func openWhole(ctx context.Context, dir string) (*view.Study, error) {
 	s, o, err := openStudy(ctx, dir)
-	if err != nil {
-		return nil, err
+	if err == nil && o.State != view.Completed {
+		err = errors.Join(fmt.Errorf("%s: the study has not finished", oneline.Path(dir)), s.Close())
 	}
-	if err := s.Whole(ctx, o); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
+	return s, err
 }
 
 // move changes where a recorded study of a mode finds its data, what memory it takes, and how

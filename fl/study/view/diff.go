@@ -10,6 +10,7 @@ import (
 	"iter"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -205,6 +206,9 @@ func (d *Diff) begun(ctx context.Context, s, other *Study, a, b *Overview) error
 	return nil
 }
 
+// timed finds what tells of time and is not simulated.
+var timed = regexp.MustCompile(`(^|[.])(seconds|rounds_per_second|digest_share|pauses)$`)
+
 // results compares the ends of the studies, but for what tells of time.
 func (d *Diff) results(a, b *Overview) error {
 	var ends [2]map[string]string
@@ -220,11 +224,7 @@ func (d *Diff) results(a, b *Overview) error {
 		if err != nil {
 			return err
 		}
-		maps.DeleteFunc(ends[i], func(name, _ string) bool {
-			return strings.HasSuffix(name, "seconds") && !strings.Contains(name, "simulated") ||
-				strings.HasSuffix(name, "rounds_per_second") || strings.HasSuffix(name, "digest_share") ||
-				strings.HasSuffix(name, "pauses")
-		})
+		maps.DeleteFunc(ends[i], func(name, _ string) bool { return timed.MatchString(name) })
 		ends[i]["rounds"], ends[i]["state"] = strconv.Itoa(o.Rounds), string(o.State)
 	}
 	if a.State != b.State { // the end of one alone tells nothing more
@@ -241,7 +241,6 @@ type parting struct {
 	equal, rounds int    // rows before it, and rounds among them
 	same          int    // the last round before it with digests of the weights
 	apart         []Distance
-	found         bool // digests behind it
 }
 
 // errParted ends reading.
@@ -361,10 +360,8 @@ func (p *parting) behind(r, q store.Row) error {
 		return err
 	}
 	d := distance(r.Round, x, y)
-	if p.apart = append(p.apart, d); d.Equal != nil && !p.found {
-		if p.found = true; !*d.Equal {
-			p.at.Other = r.Round
-		}
+	if p.apart = append(p.apart, d); p.at.Other == 0 && d.Equal != nil && !*d.Equal {
+		p.at.Other = r.Round
 	}
 	return nil
 }
@@ -392,26 +389,6 @@ func changes(x, y *record.Round) []Change {
 		}
 	}
 	return all
-}
-
-// Whole returns an error unless the study has finished, and its record has every round of its trials.
-func (s *Study) Whole(ctx context.Context, o *Overview) error {
-	if o.State != Completed {
-		return fmt.Errorf("%s: the study has not finished", s.dir)
-	}
-	for _, t := range o.Trials {
-		next := t.First + 1
-		err := s.view.Of(ctx, t.Number, -1, func(r store.Row) error {
-			if next++; r.Round != next-1 {
-				return fmt.Errorf("%s: the record lacks round %d of trial %d", s.dir, next-1, t.Number)
-			}
-			return nil
-		}, store.KindRound)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Differing returns the values in which two JSON objects differ, by their paths.
