@@ -283,10 +283,11 @@ func (v *verifier) compare(ctx context.Context, was []store.Row, behind int64) e
 // Same returns a *DifferError unless a row that was made again, as now, is the recorded one but for seconds that
 // something took, with half widths of intervals to nine digits.
 func Same(r store.Row, now []byte) error {
-	if bytes.Equal(rounded(r.Data), rounded(now)) {
+	was, again := rounded(r.Data), rounded(now)
+	if bytes.Equal(was, again) {
 		return nil
 	}
-	return &DifferError{What: r.Kind, Trial: r.Trial, Round: r.Round, Now: now, Recorded: r.Data}
+	return &DifferError{What: r.Kind, Trial: r.Trial, Round: r.Round, Now: again, Recorded: was}
 }
 
 // sameReport is Same of a report to a tuner.
