@@ -117,6 +117,7 @@ func (v *verifier) ends(r store.Row) error {
 		err := json.Unmarshal(r.Data, &was)
 		if c, failed := config.Load(config.Source{Text: was.Config}); failed == nil {
 			again, err = record.StudyOf(c, was.Mode)
+			again.Config = was.Config // other versions have other keys
 		}
 		now, _ := json.Marshal(again) // of texts and a number
 		return cmp.Or(err, Same(r, now))

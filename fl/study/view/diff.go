@@ -56,7 +56,7 @@ type Distance struct {
 	Equal *bool `json:"weights_equal"`
 }
 
-// distance is that of two records of a round.
+// distance is how far a round of A and of B are apart.
 func distance(round int, x, y *record.Round) Distance {
 	d := Distance{Round: round, Apart: map[string]float64{}}
 	for name, v := range map[string][2]*record.Real{
