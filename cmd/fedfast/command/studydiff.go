@@ -231,11 +231,9 @@ func (a *app) printDiff(d *view.Diff, dirs []string) error {
 		says := map[bool]string{true: "agrees", false: "does not agree"}[same]
 		t.Row("retraining", fmt.Sprintf("%s with %s", says, oneline.Path(dirs[i])))
 	}
-	for _, at := range slices.Backward(d.Distances) {
-		if x, ok := at.Apart["weights"]; ok {
-			t.Row("distance", fmt.Sprintf("%s %% of the norm of A's weights after round %d", result.Number(100*x), at.Round))
-			break
-		}
+	if n := len(d.Distances) - 1; n >= 0 && d.Distances[n].Apart["weights"] > 0 {
+		share := result.Number(100 * d.Distances[n].Apart["weights"])
+		t.Row("distance", fmt.Sprintf("%s %% of the norm of A's weights after round %d", share, d.Distances[n].Round))
 	}
 	row("result", "equal", "", d.Result)
 	return t.Flush()

@@ -114,16 +114,7 @@ func (d *Diff) Equal() bool {
 // an effect on its results, such as when it was interrupted, is no difference. Where one of them has
 // not finished, its rounds are compared as far as they go, and the results differ in the state.
 func (s *Study) Compare(ctx context.Context, other *Study, a, b *Overview) (*Diff, error) {
-	d := &Diff{Configuration: []Pair{}, Data: []Pair{}, Made: []Pair{}, Result: []Pair{}}
-	settings, err := config.Lines(a.Config)
-	if err != nil {
-		return nil, err
-	}
-	others, err := config.Lines(b.Config)
-	if err != nil {
-		return nil, err
-	}
-	d.Configuration = append(d.Configuration, pairs(settings, others)...)
+	d := &Diff{Data: []Pair{}, Result: []Pair{}}
 	if err := d.begun(ctx, s, other, a, b); err != nil {
 		return nil, err
 	}
@@ -167,22 +158,28 @@ func (s *Study) rows(ctx context.Context, trial int) func(func(store.Row) error)
 
 // begun compares the data and the processes of the studies.
 func (d *Diff) begun(ctx context.Context, s, other *Study, a, b *Overview) error {
-	var data, first [2]map[string]string
-	for i, v := range []*Study{s, other} {
-		err := v.view.Few(ctx, []int64{a.Seq, b.Seq}[i], func(r store.Row) (err error) {
+	var data, first, lines, made [2]map[string]string
+	for i, o := range []*Overview{a, b} {
+		var err error
+		if lines[i], err = config.Lines(o.Config); err != nil {
+			return err
+		}
+		if err := [...]*Study{s, other}[i].view.Few(ctx, o.Seq, func(r store.Row) (err error) {
 			into := &data
 			if r.Kind == store.KindStudy {
 				into = &first
 			}
 			into[i], err = flat(r.Data)
 			return err
-		}, store.KindStudy, store.KindData)
-		if err != nil {
+		}, store.KindStudy, store.KindData); err != nil {
 			return err
 		}
 		maps.DeleteFunc(first[i], func(name, _ string) bool { return name == "config" || name == "name" }) // its keys
+		if n := len(o.Sessions); n > 0 {
+			made[i] = map[string]string{"version": o.Sessions[n-1].Version, "CPU level": o.Sessions[n-1].Level}
+		}
 	}
-	d.Configuration = append(d.Configuration, pairs(first[0], first[1])...)
+	d.Configuration, d.Made = append(pairs(first[0], first[1]), pairs(lines[0], lines[1])...), pairs(made[0], made[1])
 	if data[0] != nil && data[1] != nil {
 		d.Data = pairs(data[0], data[1])
 	} else { // drawn, as the configuration says
@@ -195,14 +192,6 @@ func (d *Diff) begun(ctx context.Context, s, other *Study, a, b *Overview) error
 	if x, y := a.Config, b.Config; x.Data.Seed == 0 && y.Data.Seed == 0 && x.Seed != y.Seed { // drawn otherwise
 		d.Data = append(d.Data, Pair{"seed", strconv.FormatUint(a.Config.Seed, 10), strconv.FormatUint(b.Config.Seed, 10)})
 	}
-	var made [2]map[string]string
-	for i, o := range []*Overview{a, b} {
-		made[i] = map[string]string{}
-		if n := len(o.Sessions); n > 0 {
-			made[i] = map[string]string{"version": o.Sessions[n-1].Version, "CPU level": o.Sessions[n-1].Level}
-		}
-	}
-	d.Made = pairs(made[0], made[1])
 	return nil
 }
 
@@ -213,11 +202,7 @@ var timed = regexp.MustCompile(`(^|[.])(seconds|rounds_per_second|digest_share|p
 func (d *Diff) results(a, b *Overview) error {
 	var ends [2]map[string]string
 	for i, o := range []*Overview{a, b} {
-		var end any
-		if o.State == Completed {
-			end = result.End{Tune: o.Tune, Run: o.Run}
-		}
-		text, err := finite.Marshal(end)
+		text, err := finite.Marshal(result.End{Tune: o.Tune, Run: o.Run})
 		if err == nil {
 			ends[i], err = flat(text)
 		}
@@ -434,7 +419,8 @@ func flat(data []byte) (map[string]string, error) {
 // pairs are the names with different values.
 func pairs(a, b map[string]string) []Pair {
 	all := []Pair{}
-	names := maps.Clone(a)
+	names := map[string]string{}
+	maps.Copy(names, a)
 	maps.Copy(names, b)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if a[name] != b[name] {
