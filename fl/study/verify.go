@@ -295,7 +295,8 @@ func Same(r store.Row, now []byte) error {
 func sameReport(was, again tuners.TrialReport) error {
 	recorded, err := json.Marshal(record.ReportOf(was))
 	now, failed := json.Marshal(record.ReportOf(again))
-	return cmp.Or(err, failed, Same(store.Row{Kind: store.KindReport, Trial: was.Trial, Round: was.Round, Data: recorded}, now))
+	r := store.Row{Kind: store.KindReport, Trial: was.Trial, Round: was.Round, Data: recorded}
+	return cmp.Or(err, failed, Same(r, now))
 }
 
 // half finds half widths of intervals, whose quantiles of Student's t are not equal to the bit on other kinds of

@@ -16,7 +16,9 @@ import (
 // With study.Every it compares with random search again, too. Nothing of the study changes; sets are assignments
 // as for config.Config.Move, and Options.Ready is called before anything is trained. Where data or tuners are
 // missing, what is verified is nil beside the error.
-func Verify(ctx context.Context, path string, sets []string, o Options, part study.Part) (v *study.Verified, err error) {
+func Verify(
+	ctx context.Context, path string, sets []string, o Options, part study.Part,
+) (v *study.Verified, err error) {
 	mem, _, err := store.Unpack(ctx, path)
 	if err != nil {
 		return nil, err
