@@ -62,22 +62,31 @@ func commandsPage(t *testing.T) string {
 		"2 for wrong usage. Work of more than about 10 seconds is estimated before it starts. The first Ctrl-C finishes the current round, saves\n" +
 		"the study and prints the command that resumes it; a second one stops at once. `-h` shows the help of each command.\n\n")
 	root := commandTree(t)
-	times := map[string]int{}
+	times, texts := map[string]int{}, map[string][]string{} // of flags by their text, texts by names
 	var count func(c *cobra.Command)
 	count = func(c *cobra.Command) {
 		if c.Name() == "completion" {
 			return
 		}
-		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { times[flagText(f)]++ })
+		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			text := flagText(f)
+			if times[text]++; times[text] == 1 {
+				texts[f.Name] = append(texts[f.Name], text)
+			}
+		})
 		for _, below := range c.Commands() {
 			count(below)
 		}
 	}
 	count(root)
+	// A name that means several things is shared only in the meaning that most commands have.
+	shared := func(name, text string) bool { return times[text] > 2 || times[text] == 2 && len(texts[name]) == 1 }
 	p.WriteString("Flags of several commands, which the sections below only name:\n\n```\n")
-	for _, text := range slices.Sorted(maps.Keys(times)) {
-		if times[text] > 2 {
-			p.WriteString(text + "\n")
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		for _, text := range texts[name] {
+			if shared(name, text) {
+				p.WriteString(text + "\n")
+			}
 		}
 	}
 	p.WriteString("```\n\n")
@@ -94,7 +103,7 @@ func commandsPage(t *testing.T) string {
 		}
 		var common []string
 		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-			if times[flagText(f)] > 2 {
+			if shared(f.Name, flagText(f)) {
 				common = append(common, "`--"+f.Name+"`")
 				f.Hidden = true
 			}

@@ -58,7 +58,7 @@ func reference(t *testing.T) string {
 		"datasets, fleets or commands that use it, unless all do. [Methods](../../methods/README.md) list the keys that they use and do not use.\n" +
 		"Square brackets include the end of a range, parentheses exclude it. A key that you set and that the method or the command does not use is\n" +
 		"refused, even if its value is the default; a study file may have keys of both `fedfast run` and `fedfast tune`.\n\n")
-	table := ""
+	table, first := "", map[string]string{} // the keys that first say something
 	for _, k := range config.Reference() {
 		if at, _, in := strings.Cut(k.Key, "."); in && at != table {
 			table = at
@@ -76,7 +76,13 @@ func reference(t *testing.T) string {
 				user)
 		})
 		facts[4] = strings.Join(others, ", ")
-		p.item(k.Key, facts, k.Doc)
+		doc, last := k.Doc, k.Key[strings.LastIndex(k.Key, ".")+1:]
+		if at, said := first[last+doc]; said && len(doc) > 40 {
+			doc = "as " + code(at)
+		} else {
+			first[last+doc] = k.Key
+		}
+		p.item(k.Key, facts, doc)
 	}
 	layersReference(p)
 	p.WriteString("\n## Probes\n\nMeasurements that a tuner can request, per client or for the whole round.\n\n")
