@@ -92,7 +92,7 @@ type Config struct {
 	// changes those of validation, too, as the code of FedEx's authors does, "crop24"
 	// gives 24 x 24 pixels of training images at random, of others from the middle,
 	// standardized.
-	Augment string `toml:"augment" of:"fedex-cifar fedex-cifar-train crop24" doc:"augmentation of CIFAR's training images; fedex-cifar also changes validation images, as FedEx's code does, so it affects scores; default: none" also:"augmentation"`
+	Augment string `toml:"augment" of:"fedex-cifar fedex-cifar-train crop24" doc:"augmentation of CIFAR's training images; fedex-cifar also changes validation images, as FedEx's code does; default: none" also:"augmentation"`
 	// ImageMean and ImageStd normalize images when they are read: the byte k of a channel
 	// becomes (k/255 - mean) / std, a float x of it (x - mean) / std, each of the three
 	// operations rounded to float32, as are mean and std, which is what torchvision's
@@ -111,7 +111,7 @@ type Config struct {
 	// cut or dealt, are set apart for proxy federations; see Federation.Side.
 	Proxy int `toml:"proxy" in:"[0, inf)" doc:"number of samples set aside for the proxy federations of a client tuner that prepares"`
 	// Seed decides all draws. A study file's 0 stands for the study's seed.
-	Seed uint64 `toml:"seed" in:"[0, inf)" doc:"seed of the data's own draws (partition, splits, held-out clients, generated samples), so that several seeds train on the same clients; 0: seed" also:"partition_seed data_seed split_seed"`
+	Seed uint64 `toml:"seed" in:"[0, inf)" doc:"seed of the data's own draws (partition, splits, held-out clients, generated samples); 0: seed" also:"partition_seed data_seed split_seed"`
 }
 
 // The augmentations of ColourView, values of data.augment.

@@ -40,13 +40,13 @@ var probes = []Probe{
 	{Name: "train_loss", Doc: "mean loss over the client's local steps", of: func(s *Slot) float64 { return s.TrainLoss }},
 	{Name: "examples_train", Doc: "training samples of the client, a fact that tuner.allow must list", of: func(s *Slot) float64 { return float64(s.TrainExamples) }},
 	{Name: "examples_val", Doc: "validation samples of the client, a fact that tuner.allow must list", of: func(s *Slot) float64 { return float64(s.ValExamples) }},
-	{Name: "client_key", Doc: "number of the client, the same in all rounds, a fact that tuner.allow must list and only a tuner's scalars can ask for", of: func(s *Slot) float64 { return float64(s.Client) }},
+	{Name: "client_key", Doc: "number of the client, the same in all rounds, which tuner.allow and a tuner's scalars must list", of: func(s *Slot) float64 { return float64(s.Client) }},
 	{Name: "steps", Doc: "local steps that the client took", of: func(s *Slot) float64 { return float64(s.Steps) }},
 	{Name: "delta_norm", Doc: "length of the client's change of the weights", of: func(s *Slot) float64 { return s.DeltaNorm }},
-	{Name: "seconds_simulated", Doc: "seconds of the client's round on a simulated phone; a round's are the seconds of its slowest client", of: func(s *Slot) float64 { return s.Seconds }},
+	{Name: "seconds_simulated", Doc: "seconds of the client's round on a simulated phone, of a round those of its slowest client", of: func(s *Slot) float64 { return s.Seconds }},
 	{Name: "bytes_up", Doc: "bytes that the client sends", of: func(s *Slot) float64 { return float64(s.Up) }},
 	{Name: minCosine, Doc: "least cosine, over the local steps, of a gradient with the displacement that its step brings about (FATHOM)", Cost: everyStep, of: func(s *Slot) float64 { return s.MinCosine }},
-	{Name: minPriorCosine, Doc: "least cosine, over the local steps, of a gradient with the displacement before its step, as FATHOM's text has it", Cost: everyStep, of: func(s *Slot) float64 { return s.MinPriorCosine }},
+	{Name: minPriorCosine, Doc: "least cosine of a gradient with the displacement before its step (FATHOM's text)", Cost: everyStep, of: func(s *Slot) float64 { return s.MinPriorCosine }},
 	{
 		Name: signAgreement, Round: true, Cost: "a pass over the weights a client",
 		Doc: "mean over the moved parameters of |sum_i p_i sign(w - w_i)|: 1 when clients agree, near 0 when they undo one another",
@@ -57,7 +57,7 @@ var probes = []Probe{
 	},
 	{
 		Name: previousDot, Round: true, Cost: "a vector of the weights' size",
-		Doc: "inner product of the round's mean change with that of the round before, before the server's step; 0 in the first round (FedHyper)",
+		Doc: "inner product of the round's mean change with that of the round before; 0 in the first round (FedHyper)",
 	},
 }
 

@@ -22,7 +22,7 @@ type Updates struct {
 	Attackers float64 `toml:"attackers" in:"(0, 1)" doc:"share of the clients that are attackers, drawn once by the seed" also:"attack_share fraction malicious"`
 	Strength  float64 `toml:"strength" in:"[0, 1e6]" doc:"strength of the attack: a factor of what attackers send; 0: the attack's own" also:"scale boost z"`
 	Sparsify  string  `toml:"sparsify" doc:"which values of its update a client sends, see fedfast list updates; default: all" also:"sparsification compress"`
-	Quantize  string  `toml:"quantize" doc:"how a client rounds the values that it sends, see fedfast list updates; default: not at all, 32 bits each" also:"quantization compress"`
+	Quantize  string  `toml:"quantize" doc:"how a client rounds the values that it sends, see fedfast list updates; default: not at all" also:"quantization compress"`
 	hyper.Update
 	Feedback bool `toml:"feedback" doc:"each client keeps what biased compression leaves out of its update, and adds it to its next one" also:"error_feedback memory"`
 }

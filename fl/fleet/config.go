@@ -27,7 +27,7 @@ type Config struct {
 	Sigma            float64   `toml:"sigma" in:"(0, inf)" with:"lognormal" doc:"standard deviation of the logarithm of the speed; default: 1" also:"spread"`
 	// Exponent is the exponent of the slowdown K >= 1 of a device: with pareto P(K > k) =
 	// k^-Exponent, with zipf P(K = k) is proportional to k^-Exponent for k = 1, ..., 1000.
-	Exponent float64 `toml:"exponent" in:"(0, inf)" with:"pareto zipf" doc:"exponent of the power law of how many times slower than the fastest device a device is; smaller is more unequal; default: 2" also:"alpha shape"`
+	Exponent float64 `toml:"exponent" in:"(0, inf)" with:"pareto zipf" doc:"exponent of the power law of slowdowns against the fastest device; smaller is more unequal; default: 2" also:"alpha shape"`
 	// Correlation is the correlation of a Gaussian copula of the clients' numbers of training
 	// samples and speeds, by their ranks.
 	Correlation float64 `toml:"correlation" in:"[-1, 1]" with:"lognormal exponential pareto zipf classes phones file" doc:"rank correlation of a client's number of training samples and its speed (a Gaussian copula); 1: the client with the most samples is the fastest; 0: none"`
@@ -38,7 +38,7 @@ type Config struct {
 
 	// Availability is one of Patterns, or the path of a CSV file.
 	Availability string  `toml:"availability" doc:"when clients are available: always; daily, most of them at night; markov, on and off at random times; or a .csv file with the columns client, start and end in seconds; default: always"`
-	Mean         float64 `toml:"mean" in:"(0, 1]" with:"daily" doc:"mean share of clients that are available; default: 0.16, the share of time for which 1,000 phones were seen charging"`
+	Mean         float64 `toml:"mean" in:"(0, 1]" with:"daily" doc:"mean share of clients that are available; default: 0.16, the share of time for which phones were charging"`
 	Swing        float64 `toml:"swing" in:"(0, 1]" with:"daily" doc:"how much the share of available clients is above the mean at 2 a.m., and below at 2 p.m.; default: fleet.mean"`
 	Zones        float64 `toml:"zones" in:"[0, 24]" with:"daily" doc:"hours over which the clients' time zones are spread; 0: all are in one zone, where the training starts at midnight" also:"phases timezones"`
 	On           float64 `toml:"on" in:"[1, 1e8]" with:"markov" doc:"mean seconds for which a client stays available; default: 3600"`
@@ -46,8 +46,8 @@ type Config struct {
 	Period       float64 `toml:"period" in:"[0, 1e9]" with:"intervals" doc:"seconds after which the intervals of the file repeat; 0: never, clients are away after their last interval"`
 	Assign       string  `toml:"assign" of:"id draw" with:"file intervals" doc:"how clients get the rows of a .csv file: by their ID in the dataset, or drawn by the seed from all names in the file; default: id"`
 	Dropout      float64 `toml:"dropout" in:"[0, 1]" doc:"probability that a job fails, at a uniform share of its time" also:"dropout_rate failure drop_prob"`
-	Hazard       float64 `toml:"hazard" in:"[0, inf)" doc:"failures per second of a job, so that long jobs fail more often: with 0.001, half of those that last 693 seconds" also:"failure_rate"`
-	Offline      string  `toml:"offline" of:"fail pause" with:"daily markov intervals" doc:"what becomes of a job whose client goes away: it fails, or pauses until the client is back; default: fail"`
+	Hazard       float64 `toml:"hazard" in:"[0, inf)" doc:"failures per second of a job: with 0.001, half of those that last 693 seconds fail" also:"failure_rate"`
+	Offline      string  `toml:"offline" of:"fail pause" with:"daily markov intervals" doc:"whether a job whose client goes away fails, or pauses until it is back; default: fail"`
 
 	// SampleFLOPs are the operations of a training step for a sample of the whole model, for
 	// SecondsPerSample.

@@ -22,10 +22,10 @@ type Sampler struct {
 	ExplorationMin   float64 `toml:"exploration_min" tune:"yes" in:"[0, 1]" with:"oort" doc:"smallest share of clients that have not trained before"`
 	Clip             float64 `toml:"clip" tune:"yes" in:"(0, 1]" with:"oort" doc:"quantile of the utilities at which higher ones are clipped" also:"clip_bound"`
 	Cutoff           float64 `toml:"cutoff" tune:"yes" in:"[0, 1]" with:"oort" doc:"clients are drawn among those with at least this share of the utility that just suffices" also:"cut_off_util"`
-	Penalty          float64 `toml:"penalty" tune:"yes" in:"[0, 100]" with:"oort" doc:"exponent of (T/t), by which the utility of a client that takes t > T seconds is multiplied" also:"round_penalty alpha"`
+	Penalty          float64 `toml:"penalty" tune:"yes" in:"[0, 100]" with:"oort" doc:"exponent of T/t, by which the utility of a client that takes t > T seconds is multiplied" also:"round_penalty alpha"`
 	Pace             float64 `toml:"pace" tune:"yes" in:"(0, 1]" with:"oort" doc:"quantile of the clients' seconds that is T at first" also:"round_threshold"`
 	PaceStep         float64 `toml:"pace_step" tune:"yes" in:"[0, 1]" with:"oort" doc:"what is added to the quantile T when the clients' utilities fall" also:"pacer_delta"`
-	PaceRounds       int     `toml:"pace_rounds" tune:"yes" in:"[1, inf)" with:"oort" doc:"number of rounds whose utilities are compared with those of as many rounds before" also:"pacer_step"`
+	PaceRounds       int     `toml:"pace_rounds" tune:"yes" in:"[1, inf)" with:"oort" doc:"number of rounds whose utilities are compared with as many rounds before" also:"pacer_step"`
 	Tiers            int     `toml:"tiers" tune:"yes" in:"[2, 1000]" with:"tiers" doc:"number of tiers of equally many clients, by the time that they are expected to take"`
 }
 

@@ -31,16 +31,16 @@ type Time struct {
 	Deadline     float64 `toml:"deadline" tune:"yes" in:"[0, 1e9]" with:"sync" doc:"simulated seconds after which a round takes no more updates; 0: none" also:"timeout"`
 	Partial      bool    `toml:"partial" tune:"yes" with:"sync" doc:"a client that would miss the deadline does as many local steps as fit, at least one, and keeps its weight: only fednova divides by the steps" also:"partial_work"`
 	Overselect   float64 `toml:"overselect" tune:"yes" in:"[1, 100]" with:"sync" doc:"factor by which more clients than cohort begin a round, of which the first cohort are taken" also:"over_selection overcommit"`
-	MinUpdates   int     `toml:"min_updates" in:"[1, inf)" with:"sync" doc:"number of updates without which a round fails: it is repeated with other clients, and its time is lost"`
+	MinUpdates   int     `toml:"min_updates" in:"[1, inf)" with:"sync" doc:"number of updates without which a round fails and is repeated with other clients"`
 	MaxFailed    int     `toml:"max_failed" in:"[0, inf)" with:"sync" doc:"number of rounds in a row that may fail; one more ends the trial"`
-	MaxStaleness int     `toml:"max_staleness" in:"[0, inf)" with:"buffered async window" doc:"largest staleness of an update: the number of steps since its client began; staler ones are discarded"`
+	MaxStaleness int     `toml:"max_staleness" in:"[0, inf)" with:"buffered async window" doc:"largest staleness of an update, the number of steps since its client began"`
 	Staleness    string  `toml:"staleness" of:"constant polynomial hinge" with:"buffered async window" doc:"weight s of an update with staleness t: constant is 1, polynomial 1/(1+t)^exponent, hinge 1 up to t = hinge_after and 1/(1 + hinge_slope (t - hinge_after)) beyond"`
 	Exponent     float64 `toml:"exponent" tune:"yes" in:"[0, 100]" with:"buffered async window" doc:"exponent of time.staleness = \"polynomial\""`
 	HingeSlope   float64 `toml:"hinge_slope" in:"[0, 1e6]" with:"buffered async window" doc:"slope of time.staleness = \"hinge\""`
 	HingeAfter   float64 `toml:"hinge_after" in:"[0, 1e6]" with:"buffered async window" doc:"staleness from which time.staleness = \"hinge\" weights less"`
 	Mixing       float64 `toml:"mixing" in:"(0, 1]" with:"async" doc:"weight of a client's model in the mean with the server's, times s(t)" also:"alpha"`
 	Weighted     bool    `toml:"weighted" with:"buffered window" doc:"weight the updates of a step by the clients' weights in the method, not equally"`
-	Seconds      float64 `toml:"seconds" in:"[0, inf)" doc:"simulated seconds after which fedfast run, or the single trial of a client tuner without a tuner, stops; 0: none" also:"time_budget max_seconds"`
+	Seconds      float64 `toml:"seconds" in:"[0, inf)" doc:"simulated seconds after which fedfast run, or a client tuner's single trial, stops; 0: none" also:"time_budget max_seconds"`
 	Server       float64 `toml:"server" in:"[0, 1e9]" doc:"simulated seconds that a step of the server takes"`
 }
 

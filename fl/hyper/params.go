@@ -10,8 +10,8 @@ type Client struct {
 	LR float64 `toml:"lr" in:"(0, inf)" default:"0.1" doc:"learning rate of the local steps" also:"learning_rate step_size eta eta_l local_lr"`
 	Schedule
 	LROver         string  `toml:"lr_over" of:"rounds steps" off:"rounds" doc:"whether client.lr_schedule and client.lr_warmup count rounds, or the steps of each local training" also:"schedule_over"`
-	Optimizer      string  `toml:"optimizer" of:"sgd adam adamw" off:"sgd" doc:"optimizer of the local steps, as in PyTorch; see client.optimizer_state for its moments or momentum buffer" also:"local_optimizer optim"`
-	OptimizerState string  `toml:"optimizer_state" of:"reset keep" off:"reset" tune:"no" doc:"whether the local optimizer's moments or momentum buffer are reset in each local training, or kept by each client across rounds" also:"keep_optimizer optimizer_memory"`
+	Optimizer      string  `toml:"optimizer" of:"sgd adam adamw" off:"sgd" doc:"optimizer of the local steps, as in PyTorch" also:"local_optimizer optim"`
+	OptimizerState string  `toml:"optimizer_state" of:"reset keep" off:"reset" tune:"no" doc:"whether each local training resets the optimizer's moments or momentum buffer, or each client keeps them across rounds" also:"keep_optimizer optimizer_memory"`
 	Momentum       float64 `toml:"momentum" in:"[0, 1]" off:"0" doc:"heavy-ball momentum of local SGD" also:"beta"`
 	Nesterov       bool    `toml:"nesterov" off:"0" doc:"use Nesterov momentum, with client.momentum" also:"nesterov_momentum"`
 	ClipNorm       float64 `toml:"clip_norm" in:"[0, inf)" off:"0" doc:"maximum norm of each local step's gradient, without weight decay; 0: no clipping" also:"clip max_norm max_grad_norm grad_clip gradient_clipping"`
@@ -19,13 +19,13 @@ type Client struct {
 	Beta2          float64 `toml:"beta2" in:"[0, 1)" off:"0.999" doc:"decay rate of the second moment of local Adam and AdamW" also:"beta_2"`
 	Eps            float64 `toml:"eps" in:"[1e-30, inf)" off:"1e-8" doc:"constant that local Adam and AdamW add to the root of the second moment" also:"epsilon"`
 	WeightDecay    float64 `toml:"weight_decay" in:"[0, inf)" off:"0" doc:"L2 coefficient on all parameters; decoupled weight decay with AdamW" also:"wd l2 decay"`
-	BiasDecay      float64 `toml:"bias_decay" in:"[0, inf) or -1" off:"-1" doc:"L2 coefficient on biases and the parameters of normalization layers instead of client.weight_decay; -1: client.weight_decay" also:"norm_decay bias_weight_decay"`
+	BiasDecay      float64 `toml:"bias_decay" in:"[0, inf) or -1" off:"-1" doc:"L2 coefficient on biases and normalization layers; -1: client.weight_decay" also:"norm_decay bias_weight_decay"`
 	Mu             float64 `toml:"mu" in:"[0, inf)" off:"0" doc:"weight of the proximal term mu/2 |w_k - w|^2 in the local objective, or of MOON's contrastive term" also:"proximal prox proximal_mu"`
-	Epochs         float64 `toml:"epochs" in:"(0, 1e6]" default:"1" doc:"passes over a client's training samples per round; a fraction is part of one more shuffled pass" also:"local_epochs num_epochs passes"`
+	Epochs         float64 `toml:"epochs" in:"(0, 1e6]" default:"1" doc:"passes over a client's training samples per round, also fractions" also:"local_epochs num_epochs passes"`
 	Steps          int     `toml:"steps" in:"[0, inf)" doc:"local steps per round; 0: given by client.epochs" also:"local_steps num_steps iterations"`
 	Batch          int     `toml:"batch" in:"[1, inf)" default:"20" doc:"samples per local step" also:"batch_size batchsize bs"`
 	Dropout        float64 `toml:"dropout" in:"[0, 1) or -1" default:"-1" doc:"rate of all dropout layers; -1: the model's own rates" also:"dropout_rate"`
-	Wrap           bool    `toml:"wrap" tune:"no" doc:"fill the last batch of a pass from the next pass, so that all batches are full; otherwise it is smaller"`
+	Wrap           bool    `toml:"wrap" tune:"no" doc:"fill the last batch of a pass from the next pass, so that all batches are full"`
 	Floor          bool    `toml:"floor" tune:"no" doc:"with client.wrap, round the number of steps down instead of up, as in FATHOM's paper"`
 	DropLast       bool    `toml:"drop_last" tune:"no" doc:"omit the last batch of a pass if it is smaller than client.batch, drop_last=True in PyTorch; unlike there, a client with fewer samples still trains"`
 
@@ -73,7 +73,7 @@ type Server struct {
 	Alpha    float64 `toml:"alpha" in:"[0, inf)" off:"0" doc:"weight of the dynamic regularizer"`
 	Weighted bool    `toml:"weighted" off:"1" doc:"weight clients by their number of training samples; false: equally"`
 	BurnIn   int     `toml:"burn_in" in:"[0, inf)" off:"0" doc:"number of initial rounds that are plain FedAvg" also:"burnin"`
-	Holders  bool    `toml:"holders" off:"0" doc:"average the changes of each parameter only over the clients that hold it, instead of over all clients"`
+	Holders  bool    `toml:"holders" off:"0" doc:"average the changes of each parameter only over the clients that hold it"`
 
 	Q        float64 `toml:"q" in:"[0, 100]" off:"0" doc:"exponent of fairness: clients count by this power of their loss; 0: all alike"`
 	LambdaLR float64 `toml:"lambda_lr" in:"[0, inf)" off:"0" doc:"learning rate of the clients' weights, which rise with their losses" also:"drfa_gamma gamma_lambda"`

@@ -24,7 +24,7 @@ type LayerSpec struct {
 	Inputs      []string    `toml:"inputs,omitempty" json:"inputs,omitempty" doc:"names of the layers that add, concat, multiply or mix combines"`
 	Weights     string      `toml:"weights,omitempty" json:"weights,omitempty" doc:"name of the weights of a mix, shared by all mixes with the same name; their parameter is NAME.alpha"`
 	Zero        bool        `toml:"zero,omitempty" json:"zero,omitempty" doc:"add a zero operation to a mix, with the first of its weights"`
-	Units       int         `toml:"units,omitempty" json:"units,omitempty" in:"[1, 1048576]" doc:"outputs of a dense layer, or of the first layer of squeeze-and-excitation; optional for the last layer of a network: one per class" also:"size neurons out_features"`
+	Units       int         `toml:"units,omitempty" json:"units,omitempty" in:"[1, 1048576]" doc:"outputs of a dense layer, or of the first layer of squeeze-and-excitation; default for the last layer of a network: one per class" also:"size neurons out_features"`
 	Filters     int         `toml:"filters,omitempty" json:"filters,omitempty" in:"[1, 1048576]" doc:"output channels of a convolution" also:"channels out_channels"`
 	Kernel      int         `toml:"kernel,omitempty" json:"kernel,omitempty" in:"[1, 256]" doc:"height and width of a convolution's kernel, up to 11 for a depthwise one" also:"kernel_size"`
 	Width       int         `toml:"width,omitempty" json:"width,omitempty" in:"[1, 1048576]" doc:"columns of a convolution's kernel or of a pool's window, where they differ from its rows, kernel or size"`
@@ -39,7 +39,7 @@ type LayerSpec struct {
 	Ceil        bool        `toml:"ceil,omitempty" json:"ceil,omitempty" doc:"let a last window of a pool reach over the end of the image, ceil_mode=True in PyTorch"`
 	CountPad    bool        `toml:"count_pad,omitempty" json:"count_pad,omitempty" doc:"count the padding in the means of an average pool, as PyTorch does unless count_include_pad=False"`
 	ZeroPadding bool        `toml:"zero_padding,omitempty" json:"zero_padding,omitempty" doc:"make token 0 of an embedding a zero vector that is not trained"`
-	Groups      int         `toml:"groups,omitempty" json:"groups,omitempty" in:"[1, 1048576]" doc:"number of channel groups of a group normalization or of a convolution, or from which channels are taken in turn; default: 1" also:"num_groups"`
+	Groups      int         `toml:"groups,omitempty" json:"groups,omitempty" in:"[1, 1048576]" doc:"number of channel groups; default: 1" also:"num_groups"`
 	NoAffine    bool        `toml:"no_affine,omitempty" json:"no_affine,omitempty" doc:"omit the learned parameters of a group or batch normalization, affine=False in PyTorch"`
 	Momentum    *float64    `toml:"momentum,omitempty" json:"momentum,omitempty" in:"[0, 1]" doc:"share of each batch in the running statistics of a batch normalization; default: 0.1"`
 	Cumulative  bool        `toml:"cumulative,omitempty" json:"cumulative,omitempty" doc:"make the running statistics the means over all batches, momentum=None in PyTorch"`

@@ -28,7 +28,7 @@ import (
 type Config struct {
 	Name        string   `toml:"name" doc:"name of the study, used for its folder and logs; default: the name of the file or preset"`
 	Method      string   `toml:"method" doc:"federated method, see fedfast list methods" also:"algorithm strategy"`
-	HeadLayers  int      `toml:"head_layers" in:"[1, inf)" doc:"number of last layers with parameters that form the head, for methods that treat the head separately"`
+	HeadLayers  int      `toml:"head_layers" in:"[1, inf)" doc:"number of last layers with parameters that form the head"`
 	Model       Model    `toml:"model" doc:"the model: a name from fedfast list models, or its layers as [[model.layers]], see fedfast list layers"`
 	Init        string   `toml:"init" doc:"initialization: torch, glorot, keras, haiku or gpt2 for the defaults of PyTorch, TensorFlow, Keras, Haiku or GPT-2, or a .safetensors file with the weights; default: the model's own; a layer's own init takes precedence" also:"initializer initialization pretrained checkpoint"`
 	Precision   string   `toml:"precision" of:"fp32 bf16" doc:"format of the operands of matrix products: bf16 is faster on AMD Zen 4 and later and slower on Intel Xeons, and needs AVX512_BF16 (or --cpu generic: slow, the same bits); weights, sums and all else are fp32" also:"dtype amp mixed_precision"`
@@ -130,7 +130,7 @@ type Norm struct {
 type Data struct {
 	data.Config
 	ProxyTest   int `toml:"proxy_test" in:"[0, inf)" doc:"number of the data.proxy samples that score models of proxy federations; they belong to no client"`
-	StateMemory int `toml:"state_memory" in:"[0, inf)" doc:"memory in MiB for the client states of a method; the rest is kept in a temporary file"`
+	StateMemory int `toml:"state_memory" in:"[0, inf)" doc:"memory in MiB for the client states of a method; the rest is in a temporary file"`
 }
 
 // Score holds the keys score.*.
@@ -140,7 +140,7 @@ type Score struct {
 	Clients  int     `toml:"clients" in:"[0, inf)" doc:"number of clients of the cohort to score on, drawn anew each round; 0: all"`
 	Uniform  bool    `toml:"uniform" doc:"weight scored clients equally instead of by their number of validation samples"`
 	Epsilon  float64 `toml:"epsilon" in:"[0, inf)" doc:"privacy budget of each round's score and of each finalist's: Laplace noise of scale 1/(epsilon k) on the error of k clients; 0: none"`
-	Both     bool    `toml:"both" doc:"also record each round's score under the other target, so that a study with that target can share the rounds"`
+	Both     bool    `toml:"both" doc:"also record each round's score under the other target, so that its study can share the rounds"`
 }
 
 // Discount returns the weight of earlier rounds in a score, score.discount, or from 2 on
@@ -210,7 +210,7 @@ func (s Score) Options() fl.ScoreOptions {
 type Finalists struct {
 	Survivors int `toml:"survivors" in:"[0, inf)" doc:"number of trials whose last model becomes a finalist: the tuner's choice, then those that ran longest, also stopped ones"`
 	Snapshots int `toml:"snapshots" in:"[0, inf)" doc:"number of trials whose lowest-scoring model becomes a finalist; used beside finalists.survivors"`
-	Clients   int `toml:"clients" in:"[0, inf)" doc:"number of clients on whose validation samples finalists are scored, drawn by the seed and the same for all; 0: all"`
+	Clients   int `toml:"clients" in:"[0, inf)" doc:"number of clients on whose validation samples finalists are scored, the same for all; 0: all"`
 }
 
 // Most returns how many finalists there are at most.
@@ -225,7 +225,7 @@ type Eval struct {
 	Every        int      `toml:"every" in:"[0, inf) or -1" doc:"number of rounds between measurements of a trial's model on test samples (the learning curve); 0: never; -1: about 20 per trial on up to 100 clients, always the same ones, for at most 5 % of the training's multiply-adds" also:"eval_every eval_interval test_every"`
 	EveryTarget  string   `toml:"every_target" of:"auto global personalized" doc:"models that eval.every and eval.record_every measure: the global model, or the clients' personalized ones, see eval.adapt; auto: personalized in fedfast run with a method for these, eval.every = -1, no eval.goal and no eval.patience, else global"`
 	EveryClients int      `toml:"every_clients" in:"[0, inf)" doc:"number of clients for each measurement of eval.every, drawn anew each time, the same for all trials; 0: as for the final result, or as eval.every = -1 says"`
-	Goal         float64  `toml:"goal" in:"[0, 1]" doc:"test accuracy, as eval.every measures it, at which fedfast run, or the single trial of a client tuner without a tuner, stops; 0: none" also:"target_accuracy"`
+	Goal         float64  `toml:"goal" in:"[0, 1]" doc:"test accuracy (eval.every) at which fedfast run, or a client tuner's single trial, stops; 0: none" also:"target_accuracy"`
 	RecordEvery  int      `toml:"record_every" in:"[0, inf)" by:"tune" doc:"number of rounds between records of the error on every client's validation and test samples, also before a trial's first round and after its last; 0: none; fedfast table record sets it"`
 	Baselines    []string `toml:"baselines" of:"local pooled" doc:"models without federation, trained with as many samples, to compare with: local, each client alone; pooled, one model on the samples of all; with the tuned values and with those of the file, of which the lower validation loss counts" also:"baseline"`
 	Patience     int      `toml:"patience" in:"[0, inf)" doc:"early stopping: fedfast run, or a client tuner's single trial, stops after this number of consecutive measurements (eval.every) without a lower error on the clients' validation samples; the run then returns the model of the lowest one; 0: off" also:"early_stopping early_stop"`
@@ -234,11 +234,11 @@ type Eval struct {
 // Budget holds the keys budget.*.
 type Budget struct {
 	Rounds       int `toml:"rounds" in:"[1, inf)" doc:"total number of rounds of all trials of a study; not used with budget.seconds or budget.updates"`
-	TrialRounds  int `toml:"trial_rounds" in:"[1, inf)" doc:"maximum number of rounds of one trial; scaled in proportion if only budget.rounds is set; not used with budget.seconds or budget.updates"`
+	TrialRounds  int `toml:"trial_rounds" in:"[1, inf)" doc:"maximum number of rounds of one trial; in proportion if only budget.rounds is set; not used with budget.seconds or budget.updates"`
 	Seconds      int `toml:"seconds" in:"[1, 1e9]" doc:"simulated seconds of all trials of a study on a fleet, which its tuner spends instead of rounds: a rung ends at the first step at or after its second" also:"time max_seconds"`
-	TrialSeconds int `toml:"trial_seconds" in:"[1, 1e9]" doc:"simulated seconds of one trial, which ends at its first step at or after them; scaled in proportion if only budget.seconds is set"`
+	TrialSeconds int `toml:"trial_seconds" in:"[1, 1e9]" doc:"simulated seconds of one trial, which ends at its first step at or after them; in proportion if only budget.seconds is set"`
 	Updates      int `toml:"updates" in:"[1, 1e9]" doc:"number of clients' updates that the server takes in all trials of a study, which its tuner spends instead of rounds: a rung ends at the first step that takes that update; what the step takes beyond it counts for the next rung" also:"max_updates"`
-	TrialUpdates int `toml:"trial_updates" in:"[1, 1e9]" doc:"maximum number of updates of one trial, with budget.updates; scaled in proportion if only that is set"`
+	TrialUpdates int `toml:"trial_updates" in:"[1, 1e9]" doc:"maximum number of updates of one trial, with budget.updates; in proportion if only that is set"`
 	// WallSeconds changes no result.
 	WallSeconds float64 `toml:"wall_seconds" in:"[0, inf)" doc:"wall time in seconds after which fedfast tune stops, as if interrupted, each time that it is started or resumed; changes no result; 0: no limit" also:"time_limit timeout max_time"`
 }
@@ -331,7 +331,7 @@ func (c *Config) checkBudget() error {
 
 // Tuner holds the keys tuner.*.
 type Tuner struct {
-	Name      string         `toml:"name" doc:"tuner, which decides which trials run and for how many rounds, see fedfast list tuners"`
+	Name      string         `toml:"name" doc:"tuner, which decides which trials run and how long, see fedfast list tuners"`
 	Parallel  int            `toml:"parallel" in:"[1, 10000]" doc:"number of concurrent trials; from 2 on, each is reported as soon as it reaches its round, in simulated order" also:"concurrency"`
 	From      []string       `toml:"from" doc:"directories of finished studies of the same objective and target, whose trials the tuner begins with (warm start); trials outside of the space are left out and counted" also:"warm_start priors resume_from"`
 	First     string         `toml:"start" of:"builtin file none" doc:"what trial 0 of a tuner that draws its trials starts from: builtin, known good values (with SGD client.lr 0.05, client.momentum 0.55, client.weight_decay 5e-4, client.epochs 3, client.batch 8; server.lr 0.5 and server.momentum 0 with fedavg, fedavgm and reptile), clipped to the space; the [client] and [server] of the file; or none: it is drawn; default: builtin with the tuner halving, else none"`

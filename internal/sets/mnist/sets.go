@@ -44,7 +44,7 @@ func fashionSet() data.Set {
 // qmnistSet is MNIST with QMNIST's extended labels: a client is a writer.
 func qmnistSet() data.Set {
 	return data.Set{SetInfo: data.SetInfo{
-		Name: "qmnist", Doc: "MNIST with the writers that QMNIST's extended labels name; one client is one writer, those of the test images are others",
+		Name: "qmnist", Doc: "MNIST with QMNIST's writers; one client is one writer, those of the test images are others",
 		Kind: data.Image, Input: "28x28x1", Classes: digitClasses, Clients: "539 writers, and 297 others with test images only", Samples: "60,000 + 10,000",
 		Published: []data.Published{{Source: "QMNIST's labels of MNIST", Totals: data.Totals{Clients: 539, TestOnly: 297, Train: 60_000, Test: 10_000}}},
 		Path:      "a folder with MNIST's (or QMNIST's) image files and qmnist-train-labels-idx2-int, qmnist-test-labels-idx2-int, plain or .gz",

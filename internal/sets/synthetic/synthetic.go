@@ -188,7 +188,7 @@ func Sets() []data.Set { return []data.Set{syntheticSet()} }
 func syntheticSet() data.Set {
 	return data.Set{SetInfo: data.SetInfo{
 		Name: "synthetic",
-		Doc: "SYNTHETIC(alpha, beta) of Li et al. and LEAF: every client labels its points by a linear model of its own, drawn at start; no download. " +
+		Doc: "SYNTHETIC(alpha, beta) of Li et al. and LEAF: every client labels its points by a linear model of its own; no download. " +
 			"data.alpha sets how far the models are apart, data.beta how far the points are (0, 0.5, 1 in the paper)",
 		Kind: data.Vector, Input: "60 numbers", Classes: Classes, Clients: "30 by default",
 		Samples: "50 + a log-normal number (4, 2) a client; data.samples sets their mean", Synthetic: true, AlphaBeta: true,
