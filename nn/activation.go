@@ -106,7 +106,7 @@ func (f activation) bind(in Flow, l Layer) (Bound, error) {
 	if in.Vocab > 0 || in.Raw {
 		return nil, fmt.Errorf("a layer of type %s cannot be the first one", l.Kind())
 	}
-	b := &boundActivation{activation: f, in: in}
+	b := &boundActivation{activation: f, passive: passive{in}}
 	if f.lines == nil {
 		var x [1]float32
 		kernels.Curves(f.curve, x[:], make([]float32, 1), x[:])
@@ -152,22 +152,15 @@ func relu6(x float32) (y, slope float32) {
 }
 
 type boundActivation struct {
+	passive
 	activation
-	in   Flow
 	pads bool // channels of padding, which it would make something else than 0
 }
-
-func (b *boundActivation) Out() Flow { return b.in }
-
-func (b *boundActivation) Params() []Param { return nil }
 
 // Traits: what Backward needs is the slope, which the layer keeps.
 func (b *boundActivation) Traits() Traits {
 	return Traits{PerSample: b.in.Image(), Extra: max(1, b.in.Seq) * b.in.H * b.in.W * b.in.Ld()}
 }
-
-// FLOPs returns 0: the few operations for each value are not counted.
-func (b *boundActivation) FLOPs() int64 { return 0 }
 
 func (b *boundActivation) NewState(e *Env) State {
 	s := &activationState{b: b, slope: newAct(e.Arena, b.in, e.Samples, Border{}, 0)}

@@ -58,7 +58,7 @@ func (l AvgPool) Bind(in Flow) (Bound, error) {
 		h, w = in.H, in.W
 	}
 	stride, top, left := cmp.Or(l.Stride, max(h, w)), padded(h, l.Pad), padded(w, l.Pad)
-	b := &boundAvgPool{in: in, count: l.CountPad}
+	b := &boundAvgPool{passive: passive{in}, count: l.CountPad}
 	switch {
 	case in.Seq > 0 || in.Raw:
 		return nil, errors.New("an average pool needs the image of a convolution as its input")
@@ -80,7 +80,8 @@ func (l AvgPool) Bind(in Flow) (Bound, error) {
 }
 
 type boundAvgPool struct {
-	in, out    Flow
+	passive
+	out        Flow
 	rows, cols []pixels
 	count      bool // padding, too
 }
@@ -118,12 +119,7 @@ type avgRun struct {
 
 func (b *boundAvgPool) Out() Flow { return b.out }
 
-func (b *boundAvgPool) Params() []Param { return nil }
-
 func (b *boundAvgPool) Traits() Traits { return Traits{PerSample: true} }
-
-// FLOPs returns 0: the one operation for each value is not counted.
-func (b *boundAvgPool) FLOPs() int64 { return 0 }
 
 func (b *boundAvgPool) NewState(e *Env) State {
 	s := &avgPoolState{b: b, y: e.Output(), runs: runs(b.cols)}

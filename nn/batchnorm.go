@@ -85,19 +85,17 @@ func (l BatchNorm) bind(in Flow, relu bool) (Bound, error) {
 		return nil, fmt.Errorf("momentum %v; cumulative statistics have none", l.Momentum)
 	}
 	l.Epsilon = cmp.Or(l.Epsilon, 1e-5)
-	b := &boundBatchNorm{l: l, in: in, relu: relu, raw: in.Raw}
+	b := &boundBatchNorm{l: l, passive: passive{in}, relu: relu, raw: in.Raw}
 	b.in.Raw = false
 	return b, nil
 }
 
 type boundBatchNorm struct {
+	passive
 	l    BatchNorm
-	in   Flow
 	relu bool
 	raw  bool // it is the first layer, and pads the channels of its input
 }
-
-func (b *boundBatchNorm) Out() Flow { return b.in }
 
 // gathers reports whether images come in groups, whose sums it gathers, and are made again.
 func (b *boundBatchNorm) gathers() bool { return b.in.Image() && !b.raw }
@@ -109,9 +107,6 @@ func (b *boundBatchNorm) Traits() Traits {
 	}
 	return t
 }
-
-// FLOPs returns 0: the few operations for each value are not counted.
-func (b *boundBatchNorm) FLOPs() int64 { return 0 }
 
 func (b *boundBatchNorm) Params() []Param {
 	constant := func(name string, x float32) Param {

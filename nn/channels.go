@@ -47,7 +47,7 @@ func (l Channels) Bind(in Flow) (Bound, error) {
 	case l.Groups < 0 || n%max(1, l.Groups) != 0:
 		return nil, fmt.Errorf("%d channels in %d groups; the number of groups must divide that of channels", n, l.Groups)
 	}
-	b := &boundChannels{in: in, out: in, from: make([]int, n)}
+	b := &boundChannels{passive: passive{in}, out: in, from: make([]int, n)}
 	b.out.C = n
 	groups := max(1, l.Groups)
 	for k := range b.from {
@@ -57,18 +57,14 @@ func (l Channels) Bind(in Flow) (Bound, error) {
 }
 
 type boundChannels struct {
-	in, out Flow
-	from    []int // the channel of the input after each of the output
+	passive
+	out  Flow
+	from []int // the channel of the input after each of the output
 }
 
 func (b *boundChannels) Out() Flow { return b.out }
 
-func (b *boundChannels) Params() []Param { return nil }
-
 func (b *boundChannels) Traits() Traits { return Traits{PerSample: b.in.Image()} }
-
-// FLOPs returns 0: it computes nothing.
-func (b *boundChannels) FLOPs() int64 { return 0 }
 
 func (b *boundChannels) NewState(e *Env) State {
 	s := &channelsState{b: b, y: e.Output()}

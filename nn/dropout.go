@@ -48,28 +48,21 @@ func (l Dropout) bind(in Flow, mask bool) (Bound, error) {
 	if l.Channels && in.Seq > 0 {
 		return nil, errors.New("channels are dropped of images")
 	}
-	return &boundDropout{rate: l.Rate, channels: l.Channels, in: in, mask: mask}, nil
+	return &boundDropout{rate: l.Rate, channels: l.Channels, passive: passive{in}, mask: mask}, nil
 }
 
 type boundDropout struct {
+	passive
 	rate     float32
 	channels bool
-	in       Flow
 	mask     bool
 }
-
-func (b *boundDropout) Out() Flow { return b.in }
-
-func (b *boundDropout) Params() []Param { return nil }
 
 // Traits: without draws the input passes as the output, so what the layers around
 // read back must be kept as if this layer read it.
 func (b *boundDropout) Traits() Traits {
 	return Traits{PerSample: b.in.Image(), ReadsInput: true, ReadsOutput: b.mask, passesOn: true}
 }
-
-// FLOPs returns 0: the few operations for each value are not counted.
-func (b *boundDropout) FLOPs() int64 { return 0 }
 
 func (b *boundDropout) NewState(e *Env) State {
 	s := &dropoutState{rate: b.rate, in: b.in, mask: b.mask, index: e.Index, y: e.Output()}

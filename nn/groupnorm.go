@@ -80,24 +80,19 @@ func (l GroupNorm) bind(in Flow, relu, swish bool) (Bound, error) {
 		return nil, fmt.Errorf("epsilon %v; it must be at least 0 and below 1", l.Epsilon)
 	}
 	l.Epsilon = cmp.Or(l.Epsilon, 1e-5)
-	return &boundGroupNorm{l: l, in: in, relu: relu, swish: swish}, nil
+	return &boundGroupNorm{l: l, passive: passive{in}, relu: relu, swish: swish}, nil
 }
 
 type boundGroupNorm struct {
-	l  GroupNorm
-	in Flow
+	passive
+	l GroupNorm
 	// relu and swish say which activation is behind.
 	relu, swish bool
 }
 
-func (b *boundGroupNorm) Out() Flow { return b.in }
-
 func (b *boundGroupNorm) Traits() Traits {
 	return Traits{PerSample: true, ReadsInput: true, remakes: true}
 }
-
-// FLOPs returns 0: the few operations for each value are not counted.
-func (b *boundGroupNorm) FLOPs() int64 { return 0 }
 
 func (b *boundGroupNorm) Params() []Param {
 	if b.l.NoAffine {

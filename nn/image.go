@@ -22,19 +22,12 @@ func (Image) Bind(in Flow) (Bound, error) {
 	if in.Seq < 1 || in.Vocab > 0 {
 		return nil, errors.New("an image of one row is made of a sequence of vectors; an embedding must come before on tokens")
 	}
-	return &boundImage{in: in}, nil
+	return &boundImage{passive: passive{in}}, nil
 }
 
-type boundImage struct{ in Flow }
+type boundImage struct{ passive }
 
 func (b *boundImage) Out() Flow { return Flow{H: 1, W: b.in.Seq, C: b.in.C} }
-
-func (b *boundImage) Params() []Param { return nil }
-
-func (b *boundImage) Traits() Traits { return Traits{} }
-
-// FLOPs returns 0: it computes nothing.
-func (b *boundImage) FLOPs() int64 { return 0 }
 
 func (b *boundImage) NewState(e *Env) State {
 	s := &imageState{in: b.in, y: e.Output()}

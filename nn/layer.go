@@ -32,6 +32,15 @@ type Bound interface {
 	NewState(e *Env) State
 }
 
+// passive is what bound layers have in common that give rows like those they get, without
+// parameters, traits and, beside products, operations to count; most have some of these.
+type passive struct{ in Flow }
+
+func (p passive) Out() Flow     { return p.in }
+func (passive) Params() []Param { return nil }
+func (passive) Traits() Traits  { return Traits{} }
+func (passive) FLOPs() int64    { return 0 }
+
 // Traits are what a model needs to know to arrange the layers' memory.
 type Traits struct {
 	// PerSample layers treat each sample of an image alone and can be called

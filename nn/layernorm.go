@@ -92,23 +92,18 @@ func bindRowNorm(in Flow, epsilon, otherwise float64, center bool) (Bound, error
 	case epsilon == 0:
 		epsilon = otherwise
 	}
-	return &boundRowNorm{in: in, epsilon: epsilon, center: center}, nil
+	return &boundRowNorm{passive: passive{in}, epsilon: epsilon, center: center}, nil
 }
 
 type boundRowNorm struct {
-	in      Flow
+	passive
 	epsilon float64
 	center  bool // it is a LayerNorm
 }
 
-func (b *boundRowNorm) Out() Flow { return b.in }
-
 func (b *boundRowNorm) Traits() Traits {
 	return Traits{PerSample: b.in.Image(), ReadsInput: true}
 }
-
-// FLOPs returns 0: the few operations for each value are not counted.
-func (b *boundRowNorm) FLOPs() int64 { return 0 }
 
 func (b *boundRowNorm) Params() []Param {
 	weight := biasParam(b.in.C, func(t []float32, _ *kernels.Stream) {

@@ -49,18 +49,14 @@ func (l LRN) Bind(in Flow) (Bound, error) {
 		return nil, fmt.Errorf("beta %v; it must be 0.25, 0.5, 0.75 or 1", l.Beta)
 	}
 	l.Radius = min(l.Radius, in.C)
-	return &boundLRN{l: l, in: in, quarters: quarters}, nil
+	return &boundLRN{l: l, passive: passive{in}, quarters: quarters}, nil
 }
 
 type boundLRN struct {
+	passive
 	l        LRN
-	in       Flow
 	quarters int // of Beta
 }
-
-func (b *boundLRN) Out() Flow { return b.in }
-
-func (b *boundLRN) Params() []Param { return nil }
 
 func (b *boundLRN) Traits() Traits {
 	return Traits{PerSample: true, ReadsInput: true, Extra: 2 * b.size()}
@@ -68,9 +64,6 @@ func (b *boundLRN) Traits() Traits {
 
 // size returns the values of one image.
 func (b *boundLRN) size() int { return b.in.H * b.in.W * b.in.Ld() }
-
-// FLOPs returns 0: the few operations for each value are not counted.
-func (b *boundLRN) FLOPs() int64 { return 0 }
 
 func (b *boundLRN) NewState(e *Env) State {
 	s := &lrnState{

@@ -77,7 +77,7 @@ func (l MaxPool) bind(in Flow, mask bool) (Bound, error) {
 	case !l.Same && (l.Size > in.H+2*padded(l.Size, l.Pad) || l.SizeW > in.W+2*padded(l.SizeW, l.Pad)):
 		return nil, fmt.Errorf("size %s on an image of %d x %d; the image must be as large", sides(l.Size, l.SizeW), in.H, in.W)
 	}
-	b := &boundPool{l: l, in: in, mask: mask, rows: l.spans(in.H, l.Size, l.OutH), cols: l.spans(in.W, l.SizeW, l.OutW)}
+	b := &boundPool{l: l, passive: passive{in}, mask: mask, rows: l.spans(in.H, l.Size, l.OutH), cols: l.spans(in.W, l.SizeW, l.OutW)}
 	if r, c := widest(b.rows), widest(b.cols); r*c > 256 {
 		return nil, fmt.Errorf("windows of %d x %d; they must have at most 256 pixels", r, c)
 	}
@@ -147,22 +147,18 @@ func outputs(spans []poolSpan) int {
 }
 
 type boundPool struct {
+	passive
 	l          MaxPool
-	in, out    Flow
+	out        Flow
 	mask       bool
 	rows, cols []poolSpan
 }
 
 func (b *boundPool) Out() Flow { return b.out }
 
-func (b *boundPool) Params() []Param { return nil }
-
 func (b *boundPool) Traits() Traits {
 	return Traits{PerSample: true, ReadsOutput: b.mask}
 }
-
-// FLOPs returns 0: comparisons are not counted.
-func (b *boundPool) FLOPs() int64 { return 0 }
 
 func (b *boundPool) NewState(e *Env) State {
 	s := &poolState{b: b, y: e.Output(), idx: make([]uint8, e.Samples*b.out.H*b.out.W*b.out.Ld())}

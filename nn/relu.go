@@ -23,21 +23,14 @@ func (ReLU) Bind(in Flow) (Bound, error) {
 	if in.Vocab > 0 || in.Raw {
 		return nil, errors.New("a ReLU cannot be the first layer")
 	}
-	return &boundReLU{in: in}, nil
+	return &boundReLU{passive: passive{in}}, nil
 }
 
-type boundReLU struct{ in Flow }
-
-func (b *boundReLU) Out() Flow { return b.in }
-
-func (b *boundReLU) Params() []Param { return nil }
+type boundReLU struct{ passive }
 
 func (b *boundReLU) Traits() Traits {
 	return Traits{PerSample: b.in.Image(), ReadsOutput: true}
 }
-
-// FLOPs returns 0: comparisons are not counted.
-func (b *boundReLU) FLOPs() int64 { return 0 }
 
 func (b *boundReLU) NewState(e *Env) State {
 	s := &reluState{in: b.in, once: e.relu}

@@ -22,23 +22,16 @@ func (Reverse) Bind(in Flow) (Bound, error) {
 	if in.Seq < 1 || in.Vocab > 0 {
 		return nil, errors.New("only sequences of vectors are reversed; an embedding must come before on tokens")
 	}
-	return &boundReverse{in: in}, nil
+	return &boundReverse{passive: passive{in}}, nil
 }
 
-type boundReverse struct{ in Flow }
+type boundReverse struct{ passive }
 
 func (b *boundReverse) Out() Flow {
 	out := b.in
 	out.Lead = -1 - out.Lead
 	return out
 }
-
-func (b *boundReverse) Params() []Param { return nil }
-
-func (b *boundReverse) Traits() Traits { return Traits{} }
-
-// FLOPs returns 0: it computes nothing.
-func (b *boundReverse) FLOPs() int64 { return 0 }
 
 func (b *boundReverse) NewState(e *Env) State {
 	s := &reverseState{in: b.in, y: e.Output()}

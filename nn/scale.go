@@ -34,25 +34,18 @@ func (l Scale) Bind(in Flow) (Bound, error) {
 	if !(l.Factor > 0) {
 		return nil, fmt.Errorf("factor %v; it must be above 0", l.Factor)
 	}
-	return &boundScale{l: l, in: in}, nil
+	return &boundScale{l: l, passive: passive{in}}, nil
 }
 
 type boundScale struct {
-	l  Scale
-	in Flow
+	passive
+	l Scale
 }
-
-func (b *boundScale) Out() Flow { return b.in }
-
-func (b *boundScale) Params() []Param { return nil }
 
 // Traits are the traits of a dropout, which passes its input on in the same way.
 func (b *boundScale) Traits() Traits {
 	return Traits{PerSample: b.in.Image(), ReadsInput: true, passesOn: true}
 }
-
-// FLOPs returns 0: the few operations for each value are not counted.
-func (b *boundScale) FLOPs() int64 { return 0 }
 
 func (b *boundScale) NewState(e *Env) State {
 	return &scaleState{l: b.l, in: b.in, y: e.Output()}

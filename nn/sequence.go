@@ -52,7 +52,7 @@ func (l Sequence) Bind(in Flow) (Bound, error) {
 	if in.Vocab > 0 || in.Raw || in.Seq > 0 && !l.ClassToken {
 		return nil, errors.New("a sequence is made of the image of a convolution, or of a sequence of vectors with class_token")
 	}
-	b := &boundSequence{in: in}
+	b := &boundSequence{passive: passive{in}}
 	if l.ClassToken {
 		b.first = 1
 	}
@@ -60,7 +60,7 @@ func (l Sequence) Bind(in Flow) (Bound, error) {
 }
 
 type boundSequence struct {
-	in    Flow
+	passive
 	first int // step of the first pixel
 }
 
@@ -82,11 +82,6 @@ func (b *boundSequence) at(x Act, p, i, n int) []float32 {
 	}
 	return x.At(i, p/b.in.W, p%b.in.W)
 }
-
-func (b *boundSequence) Traits() Traits { return Traits{} }
-
-// FLOPs returns 0: it computes nothing.
-func (b *boundSequence) FLOPs() int64 { return 0 }
 
 func (b *boundSequence) Params() []Param {
 	if b.first == 0 {
@@ -191,17 +186,10 @@ func (Positions) Bind(in Flow) (Bound, error) {
 	if in.Seq < 1 || in.Vocab > 0 {
 		return nil, errors.New("positions are added to a sequence of vectors; an embedding must come before on tokens")
 	}
-	return &boundPositions{in: in}, nil
+	return &boundPositions{passive: passive{in}}, nil
 }
 
-type boundPositions struct{ in Flow }
-
-func (b *boundPositions) Out() Flow { return b.in }
-
-func (b *boundPositions) Traits() Traits { return Traits{} }
-
-// FLOPs returns 0: the one operation for each value is not counted.
-func (b *boundPositions) FLOPs() int64 { return 0 }
+type boundPositions struct{ passive }
 
 func (b *boundPositions) Params() []Param {
 	steps, c, ld := b.in.Seq, b.in.C, b.in.Ld()
@@ -327,22 +315,15 @@ func (l Steps) Bind(in Flow) (Bound, error) {
 			return nil, err
 		}
 	}
-	return &boundSteps{l, in}, nil
+	return &boundSteps{passive{in}, l}, nil
 }
 
 type boundSteps struct {
-	l  Steps
-	in Flow
+	passive
+	l Steps
 }
 
 func (b *boundSteps) Out() Flow { return Flow{H: 1, W: 1, C: b.in.C} }
-
-func (b *boundSteps) Params() []Param { return nil }
-
-func (b *boundSteps) Traits() Traits { return Traits{} }
-
-// FLOPs returns 0: the one operation for each value is not counted.
-func (b *boundSteps) FLOPs() int64 { return 0 }
 
 func (b *boundSteps) NewState(e *Env) State {
 	s := &stepsState{b: b, taken: make([]bool, b.in.Seq), y: e.Output()}
