@@ -77,7 +77,8 @@ func (l MaxPool) bind(in Flow, mask bool) (Bound, error) {
 	case !l.Same && (l.Size > in.H+2*padded(l.Size, l.Pad) || l.SizeW > in.W+2*padded(l.SizeW, l.Pad)):
 		return nil, fmt.Errorf("size %s on an image of %d x %d; the image must be as large", sides(l.Size, l.SizeW), in.H, in.W)
 	}
-	b := &boundPool{l: l, passive: passive{in}, mask: mask, rows: l.spans(in.H, l.Size, l.OutH), cols: l.spans(in.W, l.SizeW, l.OutW)}
+	b := &boundPool{l: l, passive: passive{in}, mask: mask}
+	b.rows, b.cols = l.spans(in.H, l.Size, l.OutH), l.spans(in.W, l.SizeW, l.OutW)
 	if r, c := widest(b.rows), widest(b.cols); r*c > 256 {
 		return nil, fmt.Errorf("windows of %d x %d; they must have at most 256 pixels", r, c)
 	}
