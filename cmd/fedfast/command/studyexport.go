@@ -14,8 +14,6 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/export"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
-	"github.com/fedfast/fedfast/cmd/fedfast/internal/report"
-	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
@@ -125,31 +123,16 @@ func (o *exportOptions) run(ctx context.Context, a *app, args []string) error {
 // app exports a finished study as an app.
 func (o *exportOptions) app(ctx context.Context, a *app, dir string) error {
 	flag := "--format " + o.format
-	v, seen, err := openStudy(ctx, dir)
+	study, err := finishedStudy(ctx, flag, dir)
 	if err != nil {
 		return err
 	}
-	c, own := seen.Config, []string(nil)
-	switch err = v.Close(); { // it was read only
-	case seen.Run == nil && seen.Tune == nil:
-		return unfinished(flag, dir)
-	case seen.Tune != nil:
-		c, own, err = report.Anew(seen.Text, seen.Tune)
-	}
+	c, err := winner(flag, dir, study)
 	if err != nil {
 		return err
 	}
-	if len(own) > 0 {
-		return usageError{fmt.Errorf("%s %s: its clients have networks or hyperparameters of their own, such as %s, "+
-			"which an app cannot give them", flag, dir, own[0])}
-	}
-	fed, m, err := config.Prepare(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = fed.Close() }() // it was read only
-	out := cmp.Or(o.out, filepath.Join(dir, o.format))
-	files, err := export.App(c, seen.Mode, fed, m, filepath.Join(dir, workdir.ModelFile), out, o.format)
+	model, out := filepath.Join(dir, workdir.ModelFile), cmp.Or(o.out, filepath.Join(dir, o.format))
+	files, err := export.App(ctx, c, study.Mode, model, out, o.format)
 	if err != nil {
 		return err
 	}

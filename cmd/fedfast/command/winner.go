@@ -36,15 +36,26 @@ func winnerOf(ctx context.Context, dir string) (config.Source, error) {
 	if err != nil {
 		return src, err
 	}
-	c, own, err := report.Anew(o.Text, o.Tune)
+	c, err := winner("--from", dir, o)
 	if err != nil {
 		return src, err
 	}
-	if len(own) > 0 {
-		return src, usageError{fmt.Errorf("--from %s: its clients have networks or hyperparameters of their own, which one run cannot give them; train it anew with `fedfast tune %s --seed N`", dir, oneline.Path(filepath.Join(dir, workdir.ConfigFile)))}
-	}
 	text, err := config.Encode(c)
 	return config.Source{Text: string(text)}, err
+}
+
+// winner returns the configuration of a finished study as winnerOf does, for a flag that needs it; of a run its own.
+func winner(flag, dir string, o *view.Overview) (*config.Config, error) {
+	if o.Tune == nil {
+		return o.Config, nil
+	}
+	c, own, err := report.Anew(o.Text, o.Tune)
+	if err == nil && len(own) > 0 {
+		err = usageError{fmt.Errorf("%s %s: its clients have networks or hyperparameters of their own, which one run "+
+			"cannot give them; train it anew with `fedfast tune %s --seed N`", flag, dir,
+			oneline.Path(filepath.Join(dir, workdir.ConfigFile)))}
+	}
+	return c, err
 }
 
 // nextOf returns the configuration of a finished study with what Overview.Next changes in it, which it prints.
@@ -67,8 +78,18 @@ func (a *app) nextOf(ctx context.Context, dir string) (config.Source, error) {
 	return config.Source{Text: string(text)}, err
 }
 
-// tunedStudy reads a finished study that a flag names.
+// tunedStudy reads a finished study of many trials that a flag names.
 func tunedStudy(ctx context.Context, flag, dir string) (*view.Overview, error) {
+	o, err := finishedStudy(ctx, flag, dir)
+	if err == nil && o.Mode == config.ModeRun {
+		err = usageError{fmt.Errorf("%s %s: it was created by `fedfast run`; repeat it with `fedfast run %s`",
+			flag, dir, oneline.Path(filepath.Join(dir, workdir.ConfigFile)))}
+	}
+	return o, err
+}
+
+// finishedStudy reads a finished study that a flag names.
+func finishedStudy(ctx context.Context, flag, dir string) (*view.Overview, error) {
 	v, o, err := openStudy(ctx, dir)
 	if usage, ok := errors.AsType[usageError](err); ok {
 		return nil, usageError{fmt.Errorf("%s: %w", flag, usage.error)}
@@ -77,18 +98,9 @@ func tunedStudy(ctx context.Context, flag, dir string) (*view.Overview, error) {
 		return nil, err
 	}
 	defer func() { _ = v.Close() }() // it was read only
-	switch {
-	case o.Mode == config.ModeRun:
-		return nil, usageError{fmt.Errorf("%s %s: it was created by `fedfast run`; repeat it with `fedfast run %s`",
-			flag, dir, oneline.Path(filepath.Join(dir, workdir.ConfigFile)))}
-	case o.Tune == nil:
-		return nil, unfinished(flag, dir)
+	if o.Tune == nil && o.Run == nil {
+		return nil, usageError{fmt.Errorf("%s %s: study has not finished; run `fedfast study resume %s`", flag, dir,
+			oneline.Path(dir))}
 	}
 	return o, nil
-}
-
-// unfinished is the error of a flag that needs the end of a study.
-func unfinished(flag, dir string) error {
-	const form = "%s %s: study has not finished; run `fedfast study resume %s`"
-	return usageError{fmt.Errorf(form, flag, dir, oneline.Path(dir))}
 }

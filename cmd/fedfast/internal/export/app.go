@@ -3,8 +3,10 @@ package export
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -73,7 +75,7 @@ type app struct {
 	Fed                             *data.Federation
 	M                               *nn.Model
 	L                               nn.Loss
-	Fraction, Share                 float64 // of the clients in a round, of a client's samples for training
+	Fraction                        float64 // of the clients in a round
 	Loader, Reads, Names            string
 	Weighted, Adapt, Classes, Every bool
 }
@@ -82,9 +84,12 @@ type app struct {
 // hold anything: the network with the weights in the file model, local training, and where that is plain a reader of
 // the same data. c has the values to train with; mode is the command that trained. It returns the paths of the files.
 // The error says in a line what the other program has no counterpart of.
-func App(
-	c *config.Config, mode string, fed *data.Federation, m *nn.Model, model, out, format string,
-) ([]string, error) {
+func App(ctx context.Context, c *config.Config, mode, model, out, format string) ([]string, error) {
+	fed, m, err := config.Prepare(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = fed.Close() }() // it was read only
 	weights, err := safetensors.Read(model, m)
 	if err != nil {
 		return nil, err
@@ -100,10 +105,10 @@ func App(
 	if format == Flower {
 		code = filepath.Join(out, "fedapp")
 	}
-	if a.Weights, err = filepath.Abs(filepath.Join(code, "start.safetensors")); err != nil {
-		return nil, err
-	}
 	network, err := torchmodel.Export(m, "model.safetensors", torchmodel.Normalized(fed.Normalized, c.Data.Normalize))
+	if err == nil {
+		a.Weights, err = filepath.Abs(filepath.Join(code, "start.safetensors"))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -149,10 +154,13 @@ func App(
 	return paths, nil
 }
 
-// newApp fills in what the templates read.
+// newApp fills in what the templates read, unless the other program has no counterpart of it.
 func newApp(c *config.Config, mode string, fed *data.Federation, m *nn.Model, format string) (*app, error) {
 	var known programs
-	if _, err := toml.DecodeFS(files, "app/programs.toml", &known); err != nil {
+	_, unread := toml.DecodeFS(files, "app/programs.toml", &known)
+	changed, unwritten := config.Settings(c)
+	method, unknown := fl.MethodByName(c.Method)
+	if err := cmp.Or(unread, unwritten, unknown); err != nil {
 		return nil, err
 	}
 	to, n := map[string]program{Flower: known.Flower, NVFlare: known.NVFlare}[format], len(fed.Clients)
@@ -163,55 +171,37 @@ func newApp(c *config.Config, mode string, fed *data.Federation, m *nn.Model, fo
 		Project: cmp.Or(strings.Trim(unnamed.ReplaceAllString(strings.ToLower(c.Name), "-"), "-"), "fedfast"),
 	}
 	a.Head = fmt.Sprintf("The study %s as an app for %s, by fedfast study export.", a.Project, to.Version)
-	changed, err := config.Settings(c)
-	if err != nil {
-		return nil, err
-	}
-	off, losses := known.Off, []nn.LossKind{"", nn.CrossEntropy, nn.Sigmoid, nn.Squared, nn.Huber}
+	s, ok := to.Methods[c.Method+" "+c.Aggregator.Name]
+	off, losses := slices.Concat(known.Off, s.Off), []nn.LossKind{"", nn.CrossEntropy, nn.Sigmoid, nn.Squared, nn.Huber}
 	if a.Adapt {
 		off = append(off, "client.personal_lr")
 	}
-	switch a.strategy, err = to.counterpart(c, m, changed, off); {
-	case err != nil:
-		return nil, err
-	case a.Optimizer != "" && c.Cohort < n:
-		return nil, fmt.Errorf("cohort = %d of %d clients: %s of %s has all of them train in each round", c.Cohort, n,
-			a.Strategy, to.Version)
-	case !slices.Contains(losses, a.L.Kind):
-		return nil, fmt.Errorf("loss.name = %q: must be cross_entropy, sigmoid, squared or huber", a.L.Kind)
-	}
-	a.Weighted = c.Server.Weighted && !a.Equal
-	a.loader()
-	return a, a.settings(&known, changed)
-}
-
-// counterpart returns what a program has of a configuration's method, or why it has nothing. Of what differs from the
-// defaults, changed, it has none of the keys off.
-func (p *program) counterpart(
-	c *config.Config, m *nn.Model, changed map[string]string, off []string,
-) (strategy, error) {
-	method, err := fl.MethodByName(c.Method)
-	s, ok := p.Methods[c.Method+" "+c.Aggregator.Name]
-	fail := func(format string, args ...any) (strategy, error) { return s, fmt.Errorf(format, args...) }
-	off = append(off, s.Off...)
 	i := slices.IndexFunc(off, func(key string) bool { return changed[key] != "" })
-	norm := m.NumBuffers() > 0
+	a.strategy, a.Weighted = s, c.Server.Weighted && !s.Equal
+	what, is := "", s.Strategy+" of "+to.Version
 	switch {
-	case err != nil:
-		return s, err
 	case method.Personal:
-		return fail("method %q gives each client a model of its own, which servers of %s do not keep", c.Method, p.Version)
+		const form = "method %q gives each client a model of its own, which servers of %s do not keep"
+		what = fmt.Sprintf(form, c.Method, to.Version)
 	case !ok:
 		const form = "method %q with aggregator %q has no counterpart; %s has %s"
-		return fail(form, c.Method, c.Aggregator.Name, p.Version, p.Has)
+		what = fmt.Sprintf(form, c.Method, c.Aggregator.Name, to.Version, to.Has)
 	case c.Private():
-		return fail("dp: %s has other mechanisms and accounts; export a study without dp", p.Version)
+		what = fmt.Sprintf("dp: %s has other mechanisms and accounts; export a study without dp", to.Version)
 	case i >= 0:
-		return fail("%s = %s: %s of %s has no counterpart of it", off[i], changed[off[i]], s.Strategy, p.Version)
-	case norm && (s.Steps || changed["norm.statistics"] != ""):
-		return fail("batch normalization: %s of %s does not average its statistics as the study does", s.Strategy, p.Version)
+		what = fmt.Sprintf("%s = %s: %s has no counterpart of it", off[i], changed[off[i]], is)
+	case m.NumBuffers() > 0 && (s.Steps || changed["norm.statistics"] != ""):
+		what = fmt.Sprintf("batch normalization: %s does not average its statistics as the study does", is)
+	case s.Optimizer != "" && c.Cohort < n:
+		what = fmt.Sprintf("cohort = %d of %d clients: %s has all of them train in each round", c.Cohort, n, is)
+	case !slices.Contains(losses, a.L.Kind):
+		what = fmt.Sprintf("loss.name = %q: must be cross_entropy, sigmoid, squared or huber", a.L.Kind)
 	}
-	return s, nil
+	if what != "" {
+		return nil, errors.New(what)
+	}
+	a.loader()
+	return a, a.settings(&known, changed)
 }
 
 // settings lists the app's configuration.
@@ -225,8 +215,8 @@ func (a *app) settings(known *programs, changed map[string]string) error {
 		if i >= 0 {
 			s.Argument = a.Arguments[i][0]
 		}
-		if p, ok := hyper.Find(k[0]); ok && !p.Whole() && !p.Truth() || k[0] == "aggregator.trim" {
-			s.Value = literal(s.Value)
+		if p, ok := hyper.Find(k[0]); ok && !p.Whole() && !p.Truth() && !strings.ContainsAny(s.Value, ".e") {
+			s.Value += ".0"
 		}
 		client := strings.HasPrefix(k[0], "client.") && (slices.Contains(known.Always, k[0]) || changed[k[0]] != "")
 		if i >= 0 || client && (k[1] != "local-epochs" || a.C.Client.Steps == 0) {
@@ -246,29 +236,18 @@ var unnamed = regexp.MustCompile(`[^a-z0-9]+`)
 
 // functions are what templates call: texts, numbers and lists as Python and TOML write them.
 var functions = template.FuncMap{
-	"quote": strconv.Quote, "literal": literal,
-	"title": func(truth string) string { return strings.ToUpper(truth[:1]) + truth[1:] },
+	"quote": strconv.Quote,
 	"kind": func(x string) string {
 		return map[bool]string{true: "float", false: "int"}[strings.ContainsAny(x, ".e")]
 	},
 	"list": func(x any) string { return strings.ReplaceAll(fmt.Sprint(x), " ", ", ") },
 }
 
-// literal writes a number that is no integer.
-func literal(x any) string {
-	text := fmt.Sprint(x)
-	if !strings.ContainsAny(text, ".e") {
-		text += ".0"
-	}
-	return text
-}
-
 // loader chooses how data.py finds a client's samples: as the study does where that is plain, else by users' code.
 func (a *app) loader() {
-	d, shares := &a.C.Data, [3]float64{80, 10, 10}
+	d := &a.C.Data
 	text, _ := json.Marshal(list.Of(a.Fed.Clients, func(c data.Client) string { return c.ID })) // strings
-	_, _ = fmt.Sscanf(d.Split, "%f/%f/%f", &shares[0], &shares[1], &shares[2])                  // else its default
-	a.Names, a.Share = string(text), shares[0]/max(1, shares[0]+shares[1]+shares[2])
+	a.Names = string(text)
 	_, a.Reads, _ = strings.Cut(torchmodel.Reads(a.M)+torchmodel.Normalized(a.Fed.Normalized, d.Normalize), "[N, ")
 	whole := d.Partition == "" && d.MaxSamples == 0 && d.Normalize != data.NormalizeClient && a.Fed.Test.Len() == 0
 	if whole && a.Fed.Inputs != nil && !a.Fed.FilesTest {
@@ -285,12 +264,7 @@ func (a *app) table() ([]byte, error) {
 		Values []string
 		data.ColumnInputs
 	}
-	d, positive, columns := &a.C.Data, []string(nil), []column(nil)
-	if p := strings.TrimSpace(d.Positive); p != "" {
-		bound := strings.TrimLeft(p, "=!<>")
-		sign := cmp.Or(strings.ReplaceAll(p[:len(p)-len(bound)], "==", "="), "=")
-		positive = []string{sign, strings.TrimSpace(bound)}
-	}
+	d, columns := &a.C.Data, []column(nil)
 	for i, in := range a.Fed.Inputs {
 		in.Std = min(in.Std, math.MaxFloat32) // JSON has no infinity
 		columns = append(columns, column{a.Fed.Columns[i].Name, a.Fed.Columns[i].Values, in})
@@ -300,7 +274,7 @@ func (a *app) table() ([]byte, error) {
 	to.SetEscapeHTML(false)
 	to.SetIndent("", " ")
 	err := to.Encode(map[string]any{
-		"clients": json.RawMessage(a.Names), "client_column": d.ClientColumn, "label": d.LabelColumn, "positive": positive,
+		"clients": json.RawMessage(a.Names), "client_column": d.ClientColumn, "label": d.LabelColumn, "positive": d.Positive,
 		"classes": a.Fed.ClassNames, "missing": append([]string{}, d.Missing...), "drop": d.Impute == data.ImputeDrop,
 		"delimiter": strings.ReplaceAll(d.Delimiter, "tab", "\t"), "header": d.Header,
 		"encoding": cmp.Or(d.Charset, "utf-8-sig"), "columns": columns,
