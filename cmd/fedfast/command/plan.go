@@ -36,12 +36,10 @@ func newPlan(a *app) *cobra.Command {
 		Short:             "Answer, before a deployment, what a real federation would try out",
 		Long: "Answer, before a deployment, what a real federation would try out: whether to federate at all, the\n" +
 			"settings, how many rounds, local epochs and clients a round, what a slow site and privacy cost. The\n" +
-			"configuration is the study file FILE or a preset (default: quickstart), on your data or on public\n" +
-			"ones that are like them. Studies in --study train it, as many and as large as the budget pays for by\n" +
-			"an estimate; what does not fit is named. The same command goes on where it was stopped. The answers\n" +
-			"are printed, and in report.html there.\n\n" +
-			"--check LOG compares the real federation with a finished plan: LOG is a CSV file with the columns\n" +
-			"round and error, loss or accuracy.",
+			"configuration is the study file FILE or a preset (default: quickstart). Studies in --study train it,\n" +
+			"as many and as large as the budget pays for by an estimate; what does not fit is named. The same\n" +
+			"command goes on where it was stopped. The answers are printed, and in report.html there.\n\n" +
+			"--check compares a finished plan with a CSV file of the columns round and error, loss or accuracy.",
 		Example: "  fedfast plan --preset heart --set data.path=heart --study p      # four hospitals\n" +
 			"  fedfast plan study.toml --budget 1h --round-seconds 1800 --mb-per-second 2 --dropout 0.05 --study p\n" +
 			"  fedfast plan --study p --check log.csv                           # once it runs",

@@ -374,10 +374,8 @@ func (f *Found) slow(p *Plan, a *Answer) {
 func (f *Found) epsilons(_ *Plan, a *Answer) {
 	axis := figure.Axis{Label: "epsilon", Log: true}
 	all, own := f.curve(a, axis, 1000) // behind all others
-	open, dp, who := &a.Points[own], all[0].config.DP, "client"
-	if dp.Mechanism == fl.SampleNoise {
-		who = "sample"
-	}
+	open, dp := &a.Points[own], all[0].config.DP
+	who := map[bool]string{true: "sample", false: "client"}[dp.Mechanism == fl.SampleNoise]
 	text := strings.NewReplacer("with ", "with epsilon ", "beside 1000", "Beside "+f.text(open.Error)+" without privacy")
 	a.Answer = []string{
 		text.Replace(f.beside(a.Points, own)),

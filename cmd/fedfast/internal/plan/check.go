@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/stats"
+	"github.com/fedfast/fedfast/internal/sys/regular"
 )
 
 // columns are the names that the columns of a log may have, by what they hold.
@@ -28,7 +28,7 @@ const mostBytes = 16 << 20
 
 // readLog reads a CSV file with the columns round and error, accuracy or loss. share says that errors are shares.
 func readLog(path string, share bool) (column string, log []figure.Point, err error) {
-	file, err := os.Open(path)
+	file, err := regular.Open(path)
 	if err != nil {
 		return "", nil, err
 	}
@@ -140,12 +140,10 @@ func (all *Answers) Check(f *Found, path string) error {
 	rows := len(own)
 	var out [2][]int // places below and above
 	for i, p := range predicted {
-		if d := own[i].Y - p.Y; math.Abs(d) > p.Half {
-			side := 0
-			if d > 0 {
-				side = 1
-			}
-			out[side] = append(out[side], i)
+		if d := own[i].Y - p.Y; d < -p.Half {
+			out[0] = append(out[0], i)
+		} else if d > p.Half {
+			out[1] = append(out[1], i)
 		}
 	}
 	outside, verdict := len(out[0])+len(out[1]), ""

@@ -2,12 +2,20 @@ package plan
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
+	"slices"
 
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/report"
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/fl/study/result"
+	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/internal/list"
 )
 
@@ -62,11 +70,9 @@ func (p *Plan) epochs(f *Found) []study {
 		return nil
 	}
 	e := f.tuned.Client.Epochs
-	others := []float64{e / 2, 2 * e}
+	others := []float64{max(1, math.Floor(e/2)), 2 * e}
 	if e <= 1 {
 		others = []float64{2 * e, 4 * e}
-	} else if e == math.Trunc(e) {
-		others[0] = math.Floor(e / 2)
 	}
 	return list.Of(others, func(e float64) study {
 		return p.changed(f, fmt.Sprintf("epochs-%v", e), e, func(c *config.Config) { c.Client.Epochs = e })
@@ -145,4 +151,108 @@ func (p *Plan) epsilons(f *Found) []study {
 			c.DP.Epsilon = epsilon
 		})
 	})
+}
+
+// study is a training that is repeated with the plan's seeds, in a directory of its name.
+type study struct {
+	name   string
+	x      float64 // what is tried
+	config *config.Config
+}
+
+// trained is a study with its results, by seed.
+type trained struct {
+	study
+	runs []*result.RunResult
+}
+
+// Found is all that the studies of a plan came to.
+type Found struct {
+	study        *report.Study // that tuned
+	tuned, given *config.Config
+	seconds      float64              // simulated, of a round of the tuned values
+	of           map[string][]trained // by question
+	left         []string
+	// name is what errors are called; share says that they are shares.
+	name  string
+	share bool
+}
+
+// Train brings all studies of a plan in a directory to their ends, one after the other; those that
+// have ended are only read. begin is told which one is next.
+func (p *Plan) Train(ctx context.Context, dir string, o workdir.Options, begin func(string)) (*Found, error) {
+	f := &Found{of: map[string][]trained{}, left: slices.Clone(p.LeftOut), given: p.tune()}
+	path := filepath.Join(dir, "tune")
+	begin("tuning")
+	_, err := workdir.Tune(ctx, path, f.given, o)
+	if err == nil {
+		f.study, err = report.Read(ctx, path)
+	}
+	if err == nil {
+		f.tuned, _, err = report.Anew(f.study.Text, f.study.Tune)
+	}
+	for _, q := range questions {
+		if err != nil || !slices.Contains(p.Questions, q.id) {
+			continue
+		}
+		var all []trained
+		for _, s := range q.studies(p, f) {
+			begin(q.id + ": " + s.name)
+			t := trained{study: s}
+			if t.runs, err = workdir.RunSeeds(ctx, filepath.Join(dir, s.name), s.config, p.Seeds, o); err != nil {
+				break
+			}
+			all = append(all, t)
+		}
+		if bad, ok := errors.AsType[*key.Error](err); ok && q.id != federate {
+			f.left, err = append(f.left, q.id+": "+bad.Error()), nil
+			continue
+		}
+		if f.of[q.id] = all; err == nil && q.id == federate {
+			f.seconds = all[0].seconds()
+			f.name, f.share = result.MeasureName(all[0].runs[0].Measure)
+		}
+	}
+	return f, err
+}
+
+// plain has the defaults.
+var plain, _ = config.Load(config.Source{})
+
+// tune is the configuration that is tuned: the plan's without a client tuner, devices and privacy.
+func (p *Plan) tune() *config.Config {
+	c := *p.base
+	c.Tuner.Name, c.Tuner.Options, c.Tuner.From, c.ClientTuner = "halving", nil, nil, config.ClientTuner{}
+	c.DP, c.Fleet, c.Time = config.DP{Delta: c.DP.Delta}, plain.Fleet, plain.Time
+	c.Eval.Every, c.Eval.EverySeconds, c.Eval.Goal, c.Eval.Patience, c.Eval.Baselines = 0, 0, 0, 0, nil
+	c.Eval.EveryTarget, c.Objectives, c.Constraints = config.AutoTarget, nil, nil
+	return &c
+}
+
+// measured is about how many times a run is measured.
+const measured = 20
+
+// run is a configuration as it is trained once, on the network's devices.
+func (p *Plan) run(c *config.Config) *config.Config {
+	r := *c
+	r.Rounds = p.base.Rounds
+	r.Eval.Every, r.Eval.EveryTarget = max(1, r.Rounds/measured), r.Judged(config.ModeRun)
+	if r.Fleet, r.Time = p.base.Fleet, p.base.Time; p.base.Devices() != nil {
+		return &r
+	}
+	r.Fleet.Devices, r.Fleet.Dropout = "equal", p.Dropout
+	if s := p.RoundSeconds; s != 0 {
+		r.Fleet.SecondsPerSample = []float64{s / float64(p.Largest)}
+	}
+	if s := 1e6 * p.MBPerSecond; s != 0 {
+		r.Fleet.Down, r.Fleet.Up = []float64{s}, []float64{s}
+	}
+	return &r
+}
+
+// changed is a run of the tuned values with a change.
+func (p *Plan) changed(f *Found, name string, x float64, change func(*config.Config)) study {
+	c := p.run(f.tuned)
+	change(c)
+	return study{name, x, c}
 }
