@@ -83,7 +83,7 @@ func TestRunKernelsInBothPrecisions(t *testing.T) {
 		fp32 := report.Results[i-1]
 		if fp32.Name != r.Name || fp32.Shape != r.Shape || !(r.Gain > 0) || r.PeakGFLOPS <= 0 ||
 			r.PeakGFLOPS == fp32.PeakGFLOPS {
-			t.Errorf("%+v stands behind %+v", r, fp32)
+			t.Errorf("%+v comes after %+v", r, fp32)
 		}
 	}
 	want := map[string]int{

@@ -12,7 +12,7 @@ import (
 
 // Config describes which federation to open. Errors name its fields by the keys of a
 // study file: data.name, data.path and so on. Its tags say what a study file's
-// reader is told of each; the comments add what a caller must know besides.
+// reader sees of each; the comments add what a caller must know besides.
 type Config struct {
 	Name string `toml:"name" doc:"dataset, see fedfast data list" also:"dataset set"`
 	// Path is the file or folder that holds the set; see SetInfo.Path.

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Who opens a set and has registered none is told what to import.
+// Who opens a set and has registered none learns what to import.
 func TestNothingIsRegistered(t *testing.T) {
 	registered.Lock()
 	kept := registered.sets

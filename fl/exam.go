@@ -58,7 +58,7 @@ func (e *Engine) Measure(ctx context.Context, x shard.Exam, w io.Writer) error {
 	return writeScores(w, scores)
 }
 
-// measure has clients measure a model here or elsewhere; done is told how many more
+// measure has clients measure a model here or elsewhere; done receives how many more
 // have done so.
 func (e *Engine) measure(ctx context.Context, x *shard.Exam, state *State, memory Server, done func(clients int)) ([]clientScores, error) {
 	if e.cfg.Elsewhere != nil && (!e.looks() || !x.Personal()) && len(x.Clients) > 0 {

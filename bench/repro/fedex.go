@@ -70,7 +70,7 @@ var (
 	fedexTunings  = []string{"alone", "fedex"}
 )
 
-// fedexSeeds is how many seeds stand behind a number of Table 1 (its caption).
+// fedexSeeds is how many seeds make a number of Table 1 (its caption).
 func fedexSeeds(needs, wrapper string) int {
 	switch {
 	case needs == "leaf-shakespeare":

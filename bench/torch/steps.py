@@ -132,7 +132,7 @@ class Round:
 
 
 def work(pipe, job, clients, weights, sums):
-    """A process of a round: trains its clients whenever it is told to."""
+    """A process of a round: trains its clients whenever it is asked to."""
     torch.set_num_threads(1)
     trainer = Trainer(job, clients)
     trainer.train(weights, sums, 1)  # the first steps are slower

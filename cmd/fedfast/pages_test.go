@@ -100,7 +100,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// inCI reports whether .ci/run runs every command of a block, as it stands there.
+// inCI reports whether .ci/run runs every command of a block word for word.
 func inCI(t *testing.T, block string) bool {
 	t.Helper()
 	run := strings.ReplaceAll(readText(t, ".ci/run"), "\n\t", "\n") // steps are functions

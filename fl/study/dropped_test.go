@@ -86,7 +86,7 @@ func TestDroppedSlotsReachTheTuner(t *testing.T) {
 		}
 		counts[len(dropped)]++
 		if !slices.Equal(dropped, recorded[i]) {
-			t.Errorf("round %d: the tuner is told that %v were dropped, the record says %v", i, dropped, recorded[i])
+			t.Errorf("round %d: the tuner receives %v as dropped, the record says %v", i, dropped, recorded[i])
 		}
 		if want := withErrors(t, fedex.Tuner, s, r, o, dropped); string(want) != string(o.after) {
 			t.Errorf("round %d, of which %v were dropped: the state becomes %s, with errors of 1 in their place %s", i, dropped,

@@ -141,7 +141,7 @@ func TestPersonalizedAreEvaluated(t *testing.T) {
 	}
 }
 
-// TestPlayedRefuses: what changes the training is refused in one line.
+// TestPlayedRefuses: what changes the training is refused.
 func TestPlayedRefuses(t *testing.T) {
 	for name, want := range map[string]string{
 		"pbt":    `tuner.name = "pbt": it copies trials, which a table cannot replay`,

@@ -201,7 +201,7 @@ func TestAshaIsAsynchronous(t *testing.T) {
 	}
 }
 
-// TestARecordThatWasAskedInAnotherOrder is of a version that told of all trials in
+// TestARecordThatWasAskedInAnotherOrder is of a version that reported all trials in
 // flight before it asked again.
 func TestARecordThatWasAskedInAnotherOrder(t *testing.T) {
 	dir, old := filepath.Join(t.TempDir(), "study"), filepath.Join(t.TempDir(), "old")

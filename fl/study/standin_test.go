@@ -112,7 +112,7 @@ func TestOwnExamplesGetAModelThatFits(t *testing.T) {
 	}
 }
 
-// TestPaddingIsTold: layers that read short texts at the padding's end are told of, and the
+// TestPaddingIsTold: layers that read short texts at the padding's end are noted, and the
 // network that stands in learns from such texts.
 func TestPaddingIsTold(t *testing.T) {
 	const n, steps = 60, 20

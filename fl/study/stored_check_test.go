@@ -12,8 +12,8 @@ import (
 	"github.com/fedfast/fedfast/internal/store"
 )
 
-// TestImpossibleRecordsAreRefused opens records that no study writes: each is refused in one
-// line when it is read, or when its rounds or priors are.
+// TestImpossibleRecordsAreRefused opens records that no study writes: each is refused
+// when it is read, or when its rounds or priors are.
 func TestImpossibleRecordsAreRefused(t *testing.T) {
 	c, err := config.Load(config.Source{Preset: "fashion-fedex"})
 	if err != nil {

@@ -16,7 +16,7 @@ func toGoal(c *config.Config) {
 }
 
 // TestTimeToAGoal tunes for the simulated time to an accuracy: a trial ends when it is
-// there, and those that miss it rank behind, by their errors.
+// there, and those that miss it rank after all others, by their errors.
 func TestTimeToAGoal(t *testing.T) {
 	for _, tuner := range []string{"random", "sha"} {
 		t.Run(tuner, func(t *testing.T) {

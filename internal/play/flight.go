@@ -74,7 +74,7 @@ func (s *segment) finish() int {
 	return s.sent + max(1, s.report.Round-s.From)
 }
 
-// before reports whether the tuner is told of a before b.
+// before reports whether a is reported to the tuner before b.
 func (f *flight) before(a, b *segment) int {
 	if f.study.Parallel == 1 {
 		return cmp.Compare(a.Trial, b.Trial)

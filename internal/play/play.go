@@ -45,7 +45,7 @@ type Runner interface {
 	// the same time if Study.Lanes allows it. The error ends the study; a trial
 	// that fails says so in its report.
 	Run(ctx context.Context, s Segment, begins func(rounds int)) (tuners.TrialReport, error)
-	// Reporting is called before the tuner is told of a report, in the order in
+	// Reporting is called before the tuner receives a report, in the order in
 	// which it is.
 	Reporting(ctx context.Context, r tuners.TrialReport) error
 }
@@ -57,8 +57,8 @@ type Study struct {
 	// Book checks the tuner's decisions before they are acted on. It must be new.
 	Book *rules.Book
 	// Parallel is tuner.parallel. With 1, or 0, the tuner is asked once all trials
-	// that it has sent have ended, and is told of them by their numbers. With more
-	// it is told of a trial as soon as that ends in simulated time, of several at
+	// that it has sent have ended, and receives their reports by their numbers. With more
+	// it receives a trial's report as soon as that ends in simulated time, of several at
 	// the same time by their numbers, and asked after each report.
 	Parallel int
 	// Lanes is how many trials really run at once; with 1, or 0, each runs in the

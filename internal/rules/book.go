@@ -33,7 +33,7 @@ type trial struct {
 
 // NewBook returns the book of a session that is opened with a request. With a state
 // in it the book does not know the trials before, and takes every number for one of
-// those, until it is told what was before, see Session.
+// those, until it receives what was before, see Session.
 func NewBook(about tuners.Description, req tuners.OpenRequest) *Book {
 	return &Book{about: about, req: req, blind: req.State != nil, trials: map[int]*trial{}, ledger: ledger{budget: req.Budget}}
 }

@@ -30,9 +30,9 @@ type Study struct {
 	Parallel    int                    // trials in flight, as tuner.parallel; 0 is 1
 	Fails       func(trial int) bool   // whether a trial fails instead of reporting a score; nil is never
 	Before      func()                 // is called before every call of a session; may be nil
-	Timed       func(time.Duration)    // is told how long every call of a session took; may be nil
+	Timed       func(time.Duration)    // receives how long every call of a session took; may be nil
 	Reopen      bool                   // every session is opened anew from its state after each of its calls
-	Limit       func(trials int) error // is told how many trials have reported and asked before every call of a session; an error ends the study; may be nil
+	Limit       func(trials int) error // receives how many trials have reported and asked before every call of a session; an error ends the study; may be nil
 	Clients     tuners.Tuner           // a client tuner under the tuner; nil for none
 	Slots       int                    // clients in a cohort; 0 is 4
 	// ClientOptions are the options of the client tuner.

@@ -36,7 +36,7 @@ func newReport(a *app) *cobra.Command {
 				if out = reportFile; len(args) == 1 {
 					out = filepath.Join(args[0], reportFile)
 				}
-				return nil // a directory that is not there is told of as no study
+				return nil // a directory that is not there is reported as no study
 			}
 			return writable([]output{{"--out", out}})
 		},

@@ -237,7 +237,7 @@ func (c *Coordinator) remove(s *workerHandle, state string) {
 }
 
 // terms are what workers must agree to so that their results have the study's bits, and
-// what they are told of the study.
+// what they learn of the study.
 type terms struct {
 	version string
 	level   string // of the CPU

@@ -439,7 +439,7 @@ func TestThreatHostileParts(t *testing.T) {
 }
 
 // TestThreatForgedRequest: who does not know a worker's secret cannot speak for it, and
-// one whose lease has ended is told to drop its trial.
+// one whose lease has ended has to drop its trial.
 func TestThreatForgedRequest(t *testing.T) {
 	c := emptyCoordinator()
 	s := newHandle(wire.Hello{}, "in", "one", nil)

@@ -129,7 +129,7 @@ func sameStretches(t *testing.T, dir string, table *store.Table) {
 		t.Errorf("stretches of\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	if len(workers) < 2 {
-		t.Errorf("%d workers are told of", len(workers))
+		t.Errorf("%d workers are listed", len(workers))
 	}
 	for _, w := range workers {
 		if w.Rounds != rounds[w.Worker] || w.Host == "" || w.Joined.Before(o.Started) || (w.Rounds > 0) != (w.Trials > 0) {

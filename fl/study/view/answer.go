@@ -214,7 +214,7 @@ func tuned(gain float64, half *float64, share bool) string {
 	return text
 }
 
-// Untold stands behind a difference that may be chance.
+// Untold follows a difference that may be chance.
 const Untold = " (may be chance)"
 
 // Difference writes by how much an error is lower or higher than another, with half the width of

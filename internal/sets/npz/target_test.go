@@ -121,7 +121,7 @@ func targetsOf(t *testing.T, v data.View, n int) []float32 {
 	return targets
 }
 
-// TestWholeFloatsAreNoted: numbers to predict that look like classes are told of.
+// TestWholeFloatsAreNoted: numbers to predict that look like classes are noted.
 func TestWholeFloatsAreNoted(t *testing.T) {
 	const note = "the array y holds floats, so they are numbers to predict, though all are whole; save it as integers if they are classes, numpy.unique(y, return_inverse=True)[1]"
 	for _, tt := range []struct {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestTaken: what labels are taken for, and what is told of it, in each form in which
+// TestTaken: what labels are taken for, and what notes say of it, in each form in which
 // people save classes and numbers.
 func TestTaken(t *testing.T) {
 	many := func(n int) (names []string, ints []int32, floats []float32) {
@@ -132,7 +132,7 @@ func TestPixels(t *testing.T) {
 	}
 }
 
-// TestTags: what is told of samples with several labels each.
+// TestTags: what notes say of samples with several labels each.
 func TestTags(t *testing.T) {
 	for _, tt := range []struct {
 		starts, labels []int32

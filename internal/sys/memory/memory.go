@@ -1,5 +1,5 @@
 // Package memory tells how much memory a process may still take, so that what
-// cannot fit is refused in one line before it ends the process.
+// cannot fit is refused before it ends the process.
 package memory
 
 import (

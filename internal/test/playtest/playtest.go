@@ -31,7 +31,7 @@ type Study struct {
 	Values   func(params tuners.Params) map[string]float64             // of several objectives; nil with one
 	Next     func(running []int) int                                   // index of the trial, of those in flight in the order of their start, that reports next; nil is simulated time
 	Local    func(client int, point tuners.Params) float64             // the score of one of LocalClients clients that train by themselves; nil when the tuner may not ask for it
-	Forked   func(trial, source int)                                   // is told of every fork before the copy's score is asked for; nil when the tuner may not fork
+	Forked   func(trial, source int)                                   // receives every fork before the copy's score is asked for; nil when the tuner may not fork
 	Rungs    bool                                                      // reports are handed over together and the tuner is asked after the last one, not after each
 	Cut      int                                                       // the number of calls after which the session is closed and opened again from its state, again and again; 0 is never
 	Check    func(session tuners.Session, decisions []tuners.Decision) // is shown every answer to Suggest; may be nil
