@@ -21,7 +21,7 @@ func directFedNAS() fl.Method {
 	m.Name = "directfednas"
 	m.Doc = "Direct-FedNAS: FedNAS that runs one drawn operation of each mixture in a step, and trains the weights of operations by its worth, on training samples"
 	m.Paper = "Garg et al. 2020, arXiv:2010.06223"
-	m.Differs = "the search space is the model's, not the paper's shuffle blocks; operations are neither dropped early, as DSNAS does in long searches, nor weighed by a device's limits"
+	m.Differs = "the search space is the model's, not the paper's shuffle blocks; operations are neither dropped early nor weighed by a device's limits"
 	m.Local = func(l *fl.Local) error {
 		s := newSearch(l)
 		return l.SGD(fl.LocalRun{Hold: s.alpha, Held: s.grad, Drawn: true, Each: func(int) { s.adapt() }})

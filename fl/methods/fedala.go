@@ -25,7 +25,7 @@ func fedALA() fl.Method {
 		Name:        "fedala",
 		Doc:         "FedALA: FedAvg that starts from each client's own head, mixed into the broadcast one by weights that are learned",
 		Paper:       "Zhang et al. 2023, arXiv:2212.01197",
-		Differs:     "the samples that learn the weights of a round are drawn one by one, where the authors' code takes a run of neighbors; the first weights take at most 100 passes",
+		Differs:     "the samples that learn the weights of a round are drawn one by one, in the authors' code a run of neighbors; the first weights take at most 100 passes",
 		Uses:        slices.Concat(localSGD, hyper.Needing("client.ala_rate", "(0, inf)", ""), hyper.Needing("client.ala_share", "(0, 1]", "")),
 		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { c.ALARate, c.ALAShare = 1, 0.8 },
 		Reads:       []string{"head_layers"},

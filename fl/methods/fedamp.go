@@ -24,11 +24,10 @@ import (
 // their problems. The global model is the mean of all v_i.
 func fedAMP() fl.Method {
 	return fl.Method{
-		Name:  "fedamp",
-		Doc:   "FedAMP: each client has a model of its own, which is attracted by the models that are like it",
-		Paper: "Huang et al. 2021, arXiv:2007.03797",
-		Differs: "clients take local steps on their objective from what they are sent; the global model is the mean of all clients' models. " +
-			"The heuristic variant with cosines is not here",
+		Name:    "fedamp",
+		Doc:     "FedAMP: each client has a model of its own, which is attracted by the models that are like it",
+		Paper:   "Huang et al. 2021, arXiv:2007.03797",
+		Differs: "clients take local steps on their objective from what they are sent; the global model is the mean of all clients' models",
 		Uses: slices.Concat(hyper.UsingSGD(), hyper.Using("client.optimizer_state"), hyper.Needing("client.lambda", "(0, inf)", ""),
 			hyper.Needing("server.amp_alpha", "(0, inf)", ""), hyper.Needing("server.amp_sigma", "(0, inf)", "")),
 		SetDefaults: func(c *fl.ClientParams, s *fl.ServerParams) { c.Lambda, s.AMPAlpha, s.AMPSigma = 1, 1e4, 1e6 },

@@ -19,11 +19,10 @@ import (
 // round have chosen.
 func ifca() fl.Method {
 	return fl.Method{
-		Name:  "ifca",
-		Doc:   "IFCA: several models, of which each client trains the one with its lowest loss",
-		Paper: "Ghosh et al. 2020, arXiv:2006.04088",
-		Differs: "all layers belong to the clusters; the authors' code can share the first ones. The global model is the one that most clients of the last round have chosen. " +
-			"Traffic counts one model to the client, not server.clusters",
+		Name:    "ifca",
+		Doc:     "IFCA: several models, of which each client trains the one with its lowest loss",
+		Paper:   "Ghosh et al. 2020, arXiv:2006.04088",
+		Differs: "all layers belong to the clusters; the authors' code can share the first ones. The global model is the one that most clients of the last round chose. Traffic counts one model to the client",
 		Uses: slices.Concat(hyper.UsingSGD(), forgets("a client may train another model in the next round"),
 			hyper.Needing("server.clusters", "[1, 100]", ""), hyper.Using("server.weighted")),
 		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.Clusters, s.Weighted = 2, false },

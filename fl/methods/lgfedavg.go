@@ -15,7 +15,7 @@ func lgFedAvg() fl.Method {
 		Name:        "lgfedavg",
 		Doc:         "LG-FedAvg: a shared head and a body of each client's own, trained together",
 		Paper:       "Liang et al. 2020, arXiv:2001.01523",
-		Differs:     "the global model has the initial body, which the paper has FedAvg train first; for new clients it has an ensemble of the clients' models",
+		Differs:     "the global model has the initial body, which the paper has FedAvg train first; new clients get no ensemble of the clients' models",
 		Uses:        localSGD,
 		Reads:       []string{"head_layers"},
 		Prepare:     needsBody,

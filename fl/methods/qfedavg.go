@@ -24,7 +24,7 @@ func qFedAvg() fl.Method {
 		Name:        "qfedavg",
 		Doc:         "q-FedAvg: clients count by the power server.q of their loss, for fairness among them",
 		Paper:       "Li et al. 2020, arXiv:1905.10497",
-		Differs:     "clients are drawn uniformly, and weighted by their samples with server.weighted, where the paper draws them by their samples",
+		Differs:     "clients are drawn uniformly, and weighted by their samples with server.weighted; the paper draws them by their samples",
 		Uses:        slices.Concat(localSGD, hyper.Using("server.q", "server.weighted")),
 		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.Q, s.Weighted = 1, false },
 		Local:       qFedAvgLocal,
