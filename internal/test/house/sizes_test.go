@@ -31,7 +31,7 @@ var mayHold = map[string]int{
 	"fl":                               9908,
 	"fl/fleet":                         1081,
 	"fl/hyper":                         664,
-	"fl/methods":                       2629,
+	"fl/methods":                       2626,
 	"fl/study":                         4735,
 	"fl/study/cluster":                 2380,
 	"fl/study/cluster/internal/wire":   1484,
