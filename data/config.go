@@ -91,8 +91,9 @@ type Config struct {
 	// those of training at random and normalises all, "fedex-cifar" does the same and
 	// changes those of validation, too, as the code of FedEx's authors does, "crop24"
 	// gives 24 x 24 pixels of training images at random, of others from the middle,
-	// standardized.
-	Augment string `toml:"augment" of:"fedex-cifar fedex-cifar-train crop24" doc:"augmentation of CIFAR's training images; fedex-cifar also changes validation images, as FedEx's code does; default: none" also:"augmentation"`
+	// standardized. "flip" mirrors half of any training images, "crop" shifts them by up to an
+	// eighth of their sides before they are normalized, "flip-crop" does both.
+	Augment string `toml:"augment" of:"flip crop flip-crop fedex-cifar fedex-cifar-train crop24" doc:"augmentation of training images: flip mirrors half of them, crop shifts them by up to an eighth of their sides (4 of 32 pixels; black comes in), flip-crop does both; others are CIFAR's: fedex-cifar also changes validation images, as FedEx's code does; default: none" also:"augmentation"`
 	// ImageMean and ImageStd normalize images when they are read: the byte k of a channel
 	// becomes (k/255 - mean) / std, a float x of it (x - mean) / std, each of the three
 	// operations rounded to float32, as are mean and std, which is what torchvision's
@@ -180,7 +181,11 @@ func (c Config) resolved(s *SetInfo) (Config, error) {
 	c.checkPartition(s, bad)
 	c.Encoding = choice("encoding", c.Encoding, s, s.Encodings, first(s.Encodings), bad)
 	c.Labels = choice("labels", c.Labels, s, s.Labels, first(s.Labels), bad)
-	c.Augment = choice("augment", c.Augment, s, s.Augments, "", bad)
+	augments := s.Augments
+	if s.Kind == Image {
+		augments = slices.Concat(moves, augments)
+	}
+	c.Augment = choice("augment", c.Augment, s, augments, "", bad)
 	c.checkTable(s, bad)
 	c.checkNormalize(s, bad)
 	if c.Samples > 0 && !s.Dealt && !s.Synthetic && !c.dealt() {

@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/fedfast/fedfast/internal/pixel"
 )
@@ -36,12 +37,15 @@ func (c *Config) checkMeasured(s *SetInfo, bad func(string, ...any)) {
 			NormalizeNone)
 	case measured && s.Kind == Tokens:
 		refuse("%s has neither images nor vectors; leave it out", s.Name)
-	case measured && c.Augment != "":
+	case measured && c.standardizes():
 		refuse("data.augment = %q normalizes the images itself; leave it out", c.Augment)
 	case c.Normalize == NormalizeClient && c.Proxy > 0:
 		refuse("the samples of data.proxy are of no client; use %q", NormalizeGlobal)
 	}
 }
+
+// standardizes reports whether Augment does.
+func (c *Config) standardizes() bool { return c.Augment != "" && !slices.Contains(moves, c.Augment) }
 
 // measure normalizes the examples of fed as Normalize says.
 func (c *Config) measure(fed *Federation) error {
@@ -49,7 +53,7 @@ func (c *Config) measure(fed *Federation) error {
 		return c.encode(fed)
 	}
 	off := c.Normalize == "" || c.Normalize == NormalizeNone
-	if off || c.Normalize == NormalizeAuto && (fed.Kind != Image || c.Augment != "" || fed.Lazy) {
+	if off || c.Normalize == NormalizeAuto && (fed.Kind != Image || c.standardizes() || fed.Lazy) {
 		return nil
 	}
 	if fed.Lazy {

@@ -18,7 +18,7 @@ func (c *Config) checkNormalize(s *SetInfo, bad func(string, ...any)) {
 	switch {
 	case s.Kind != Image:
 		bad("data.image_mean = %v, data.image_std = %v: %s has no images; leave both out", c.ImageMean, c.ImageStd, s.Name)
-	case c.Augment != "":
+	case c.standardizes():
 		bad("data.image_mean = %v, data.image_std = %v: data.augment = %q normalizes the images itself; leave both out",
 			c.ImageMean, c.ImageStd, c.Augment)
 	case len(c.ImageMean) == 0 || len(c.ImageStd) == 0:

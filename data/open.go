@@ -57,7 +57,10 @@ func (c *Config) fill(fed *Federation, examples []Examples) error {
 	if fed.Lazy && c.Proxy > 0 {
 		return fmt.Errorf("data.proxy = %d: the samples are not in memory; leave it out", c.Proxy)
 	}
-	examples, err := c.normalize(fed, examples)
+	if fed.Lazy && (c.Augment != "" || len(c.ImageStd) > 0) {
+		return errors.New("the samples are not in memory; leave data.augment and data.image_mean out")
+	}
+	examples, err := c.normalize(fed, c.move(fed, examples))
 	if err != nil {
 		return err
 	}

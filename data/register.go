@@ -24,7 +24,7 @@ type SetInfo struct {
 	Path, DefaultPath string
 	// Encodings, Augments and Labels are the values of data.encoding, data.augment
 	// and data.labels. Unset, an encoding and labels are the first ones, an
-	// augmentation is "none". What ColourView does is AugmentFedEx,
+	// augmentation is "none"; all images also have flips and crops. What ColourView does is AugmentFedEx,
 	// AugmentFedExTrain and AugmentCrop.
 	Encodings, Augments, Labels []string
 	// Vocab is the number of words when data.vocab does not say it, MaxVocab the

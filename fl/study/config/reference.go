@@ -84,8 +84,6 @@ func choiceOf(name string) func(data.SetInfo) []string {
 	switch name {
 	case "data.encoding":
 		return func(s data.SetInfo) []string { return s.Encodings }
-	case "data.augment":
-		return func(s data.SetInfo) []string { return s.Augments }
 	case "data.labels":
 		return func(s data.SetInfo) []string { return s.Labels }
 	}
