@@ -30,7 +30,7 @@ const (
 )
 
 // Part says what Verify trains again: a trial by its number, Winner or Every, and its first rounds, or all and
-// its models if Rounds is 0. Watch is told of it.
+// its models if Rounds is 0. Watch receives what it does.
 type Part struct {
 	Trial, Rounds int
 	Watch         trial.Watch

@@ -106,9 +106,9 @@ func (e *DifferError) Error() string {
 		e.Trial, e.Round, e.Now, e.Recorded)
 }
 
-// Watch is told of a trial that is trained again. The zero value is told nothing.
+// Watch receives what a trial that is trained again does. The zero value receives nothing.
 type Watch struct {
-	// Trace is told how a client trains in the last round, Each the global weights after every round, which
+	// Trace receives how a client trains in the last round, Each the global weights after every round, which
 	// are valid until it returns; false ends the training.
 	Trace *fl.Trace
 	Each  func(round int, weights []float32) bool
