@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +20,10 @@ import (
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
+
+// ofTable is what is planned of a CSV file without a study file.
+const ofTable = "name = \"plan\"\nmethod = \"fedavg\"\nmodel = \"logistic\"\nrounds = 60\ncohort = 10\n" +
+	"[data]\nname = \"csv\""
 
 // planOptions are the flags of plan.
 type planOptions struct {
@@ -36,11 +42,13 @@ func newPlan(a *app) *cobra.Command {
 		Short:             "Answer, before a deployment, what a real federation would try out",
 		Long: "Answer, before a deployment, what a real federation would try out: whether to federate at all, the\n" +
 			"settings, how many rounds, local epochs and clients a round, what a slow site and privacy cost. The\n" +
-			"configuration is the study file FILE or a preset (default: quickstart). Studies in --study train it,\n" +
-			"as many and as large as the budget pays for by an estimate; what does not fit is named. The same\n" +
-			"command goes on where it was stopped. The answers are printed, and in report.html there.\n\n" +
+			"configuration is the study file FILE or a preset (default: quickstart); with FILE.csv, logistic\n" +
+			"regression on that table. Studies in --study train it, as many and as large as the budget pays for by\n" +
+			"an estimate; what does not fit is named. The same command goes on where it was stopped. The answers\n" +
+			"are printed, and in report.html there.\n\n" +
 			"--check compares a finished plan with a CSV file of the columns round and error, loss or accuracy.",
 		Example: "  fedfast plan --preset heart --set data.path=heart --study p      # four hospitals\n" +
+			"  fedfast plan table.csv --set data.label_column=ill --set data.client_column=site --study p\n" +
 			"  fedfast plan study.toml --budget 1h --round-seconds 1800 --mb-per-second 2 --dropout 0.05 --study p\n" +
 			"  fedfast plan --study p --check log.csv                           # once it runs",
 		Args: cobra.MaximumNArgs(1),
@@ -131,6 +139,9 @@ func (o *planOptions) open(ctx context.Context, a *app, args []string, given boo
 		return old, err
 	case o.check != "" && !began:
 		return nil, usageError{fmt.Errorf("--check: %s holds no plan; make one first", o.dir)}
+	}
+	if len(args) > 0 && strings.EqualFold(filepath.Ext(args[0]), ".csv") {
+		o.base.Text, o.sets, args = ofTable, append([]string{"data.path=" + strconv.Quote(args[0])}, o.sets...), nil
 	}
 	c, places, err := o.load(a, args, "")
 	if err == nil && len(c.Space) == 0 {

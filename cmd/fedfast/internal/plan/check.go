@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -33,7 +34,10 @@ func readLog(path string, share bool) (column string, log []figure.Point, err er
 		return "", nil, err
 	}
 	defer func() { _ = file.Close() }() // it was read only
-	r := csv.NewReader(io.LimitReader(file, mostBytes))
+	if info, err := file.Stat(); err != nil || info.Size() > mostBytes {
+		return "", nil, cmp.Or(err, fmt.Errorf("%s: must be at most %d MB", path, mostBytes>>20))
+	}
+	r := csv.NewReader(file)
 	r.TrimLeadingSpace = true
 	at, line := map[string]int{}, 1
 	bad := func(format string, args ...any) error {
