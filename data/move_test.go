@@ -66,7 +66,7 @@ func TestMoved(t *testing.T) {
 					}
 				}
 				if !found {
-					t.Fatalf("%s, %s: image %d is none of the %d", augment, name, i, len(known))
+					t.Fatalf("%s, %s: image %d is not among the %d", augment, name, i, len(known))
 				}
 			}
 			mean := float64(n) / float64(len(known))
