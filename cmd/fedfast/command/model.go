@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/export"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/torchmodel"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study/config"
@@ -169,7 +170,7 @@ func (o *modelExportOptions) run(ctx context.Context, a *app, model string, file
 		return err
 	}
 	output := cmp.Or(o.output, strings.TrimSuffix(found.Model, filepath.Ext(found.Model))+".py")
-	if err := free(output); err != nil {
+	if err := free(output, strings.TrimSuffix(output, ".py")+".inputs.json"); err != nil {
 		return err
 	}
 	fed, m, err := config.Prepare(ctx, c)
@@ -190,15 +191,29 @@ func (o *modelExportOptions) run(ctx context.Context, a *app, model string, file
 	if err != nil {
 		return err
 	}
+	inputs := strings.TrimSuffix(output, ".py") + ".inputs.json"
+	if fed.Inputs == nil {
+		inputs = ""
+	} else if of, err := export.Inputs(&c.Data, fed); err != nil {
+		return err
+	} else if err := wholefile.Write(inputs, of, 0o644); err != nil {
+		return err
+	}
 	if err := wholefile.Write(output, []byte(text), 0o644); err != nil {
 		return err
 	}
 	if a.json {
-		return a.printJSON(map[string]string{"python": output, "weights": found.Model})
+		return a.printJSON(map[string]string{"python": output, "weights": found.Model, "inputs": inputs})
 	}
 	t := table.New(a.out)
 	t.Row("python", output)
 	t.Row("weights", found.Model)
+	switch {
+	case inputs != "":
+		t.Row("inputs", fmt.Sprintf("%s: of a new row's columns, their places, fills, means and scales", inputs))
+	case fed.Columns != nil:
+		t.Row("inputs", "each client scales its columns by its own samples")
+	}
 	t.Row("load with", fmt.Sprintf("from %s import load; model = load()", strings.TrimSuffix(filepath.Base(output), ".py")))
 	return t.Flush()
 }

@@ -124,7 +124,7 @@ func App(ctx context.Context, c *config.Config, mode, model, out, format string)
 		texts[name] = bytes.Clone(b.Bytes())
 	}
 	if a.Loader == "table" {
-		if texts["table.json"], err = a.table(); err != nil {
+		if texts["table.json"], err = Inputs(&c.Data, fed); err != nil {
 			return nil, err
 		}
 	}
@@ -257,25 +257,26 @@ func (a *app) loader() {
 	}
 }
 
-// table returns table.json, by which data.py reads a user's own tables as the study does.
-func (a *app) table() ([]byte, error) {
+// Inputs describes in JSON how columns of a table became inputs: of each its name, the values of a
+// category with the places of their inputs, or a number's mean and scale, and what fills gaps.
+func Inputs(d *config.Data, fed *data.Federation) ([]byte, error) {
 	type column struct {
 		Name   string
 		Values []string
 		data.ColumnInputs
 	}
-	d, columns := &a.C.Data, []column(nil)
-	for i, in := range a.Fed.Inputs {
+	columns, names := []column(nil), list.Of(fed.Clients, func(c data.Client) string { return c.ID })
+	for i, in := range fed.Inputs {
 		in.Std = min(in.Std, math.MaxFloat32) // JSON has no infinity
-		columns = append(columns, column{a.Fed.Columns[i].Name, a.Fed.Columns[i].Values, in})
+		columns = append(columns, column{fed.Columns[i].Name, fed.Columns[i].Values, in})
 	}
 	var text bytes.Buffer
 	to := json.NewEncoder(&text)
 	to.SetEscapeHTML(false)
 	to.SetIndent("", " ")
 	err := to.Encode(map[string]any{
-		"clients": json.RawMessage(a.Names), "client_column": d.ClientColumn, "label": d.LabelColumn, "positive": d.Positive,
-		"classes": a.Fed.ClassNames, "missing": append([]string{}, d.Missing...), "drop": d.Impute == data.ImputeDrop,
+		"clients": names, "client_column": d.ClientColumn, "label": d.LabelColumn, "positive": d.Positive,
+		"classes": fed.ClassNames, "missing": append([]string{}, d.Missing...), "drop": d.Impute == data.ImputeDrop,
 		"delimiter": strings.ReplaceAll(d.Delimiter, "tab", "\t"), "header": d.Header,
 		"encoding": cmp.Or(d.Charset, "utf-8-sig"), "columns": columns,
 	})
