@@ -49,12 +49,6 @@ func (b *boundGroupNorm) NewState(e *Env) State {
 	return s
 }
 
-// channels returns the channels of a group.
-func (b *boundGroupNorm) channels(group int) (lo, hi int) {
-	n := b.in.C / b.l.Groups
-	return group * n, (group + 1) * n
-}
-
 // values returns the number of values of a group in one sample.
 func (b *boundGroupNorm) values() float64 {
 	return float64(b.in.H * b.in.W * (b.in.C / b.l.Groups))
