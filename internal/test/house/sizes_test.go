@@ -70,7 +70,7 @@ var mayHold = map[string]int{
 	"internal/tuner":                   6356,
 	"kernels":                          10439,
 	"kernels/det":                      172,
-	"nn":                               12484,
+	"nn":                               12480,
 	"nn/safetensors":                   285,
 	"plugins":                          494,
 	"tensor":                           1613,
