@@ -24,6 +24,7 @@ type reproOptions struct {
 	out   string
 	shard repro.Shard
 	keep  bool
+	pack  bool
 	site  site
 }
 
@@ -56,6 +57,7 @@ func newRepro(a *app) *cobra.Command {
 	f.Var(&o.shard, "shard", "run one part of the work: 2/5 is the second of five")
 	f.IntSliceVar(&o.Only, "only", nil, "run only these seeds, such as 3 or 2,5,7")
 	f.StringVar(&o.out, "out", "repro", "write studies and metrics to `DIR`")
+	f.BoolVar(&o.pack, "pack", false, "also write each seed's study beside its metrics, as one file for `fedfast verify`")
 	f.BoolVar(&o.keep, "keep-studies", false, "keep finished studies and their models, not only metrics")
 	o.site.addFlags(cmd, "--out")
 	o.addFlags(cmd)
@@ -129,9 +131,11 @@ func (o *reproOptions) run(ctx context.Context, a *app, name string) error {
 					fmt.Fprintln(a.err, err) // the board goes on with other methods
 					continue
 				}
-				if err := o.tidy(jobs); err != nil {
+				if err := o.tidy(ctx, j, jobs); err != nil {
 					return err
 				}
+			} else if o.pack {
+				fmt.Fprintf(a.err, "%s, seed %d: has metrics already and is not packed again\n", j.Training.Key, j.Seed)
 			}
 		}
 		if m != nil {
@@ -160,7 +164,7 @@ func (o *reproOptions) runShared(ctx context.Context, a *app, jobs []*repro.Job,
 	}
 	return o.site.run(ctx, a, o.out, left, func(j *repro.Job, m *repro.Metrics) error {
 		found[at[j]] = m
-		return o.tidy(jobs)
+		return o.tidy(ctx, j, jobs)
 	})
 }
 
@@ -199,8 +203,18 @@ func finished(ctx context.Context, jobs []*repro.Job) ([]*repro.Metrics, error) 
 	return found, nil
 }
 
-// tidy deletes studies that are not needed any more.
-func (o *reproOptions) tidy(jobs []*repro.Job) error {
+// tidy packs the study of a job that has ended, where asked for, and deletes studies that are not needed any more.
+func (o *reproOptions) tidy(ctx context.Context, j *repro.Job, jobs []*repro.Job) error {
+	if o.pack {
+		s, err := openWhole(ctx, j.Study)
+		if err != nil {
+			return err
+		}
+		_, err = s.Pack(ctx, strings.TrimSuffix(j.File, ".jsonl")+packEnd, nil)
+		if err = errors.Join(err, s.Close()); err != nil {
+			return err
+		}
+	}
 	if o.keep {
 		return nil
 	}
