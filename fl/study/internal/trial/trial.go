@@ -87,8 +87,13 @@ func (s *Study) Open(ctx context.Context, spec Spec) (*Trial, error) {
 		if t.past.Opened == nil {
 			return nil, fmt.Errorf("the record is damaged: it has rounds of trial %d, but not its row", number)
 		}
-		if have := t.past.Opened.Params; !have.Equal(params) {
-			return nil, fmt.Errorf("trial %d: its recorded rounds have other params, %v", number, have)
+		have := t.past.Opened
+		if !have.Params.Equal(params) {
+			return nil, fmt.Errorf("trial %d: its recorded rounds have other params, %v", number, have.Params)
+		}
+		if have.Reference != spec.Reference || (have.Source == nil) != (source == nil) ||
+			source != nil && *have.Source != source.Number {
+			return nil, fmt.Errorf("trial %d: it is recorded as a copy of another trial, or of none", number)
 		}
 		t.past.Rounds = max(t.past.Rounds, t.base)
 		return t, nil
