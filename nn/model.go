@@ -360,7 +360,7 @@ func (m *Model) fold(ts []Tensor, sign float32) {
 
 // Import fills w from tensors as Export gives them, in any order. What PyTorch counts
 // beside running statistics, num_batches_tracked, may be among them, and the table of the
-// embedding a second time where the output is tied to it. On an error w is
+// embedding a second time, or by another name alone, where the output is tied to it. On an error w is
 // unchanged; all problems are reported.
 func (m *Model) Import(w []float32, ts []Tensor) error {
 	m.check(w)
@@ -372,7 +372,9 @@ func (m *Model) Import(w []float32, ts []Tensor) error {
 		}
 		given[t.Name] = t
 	}
-	unknown := make(map[string]bool, len(given))
+	tied := slices.ContainsFunc(m.layers, func(l Layer) bool { return l.Kind() == Tied{}.Kind() })
+	names, unknown := map[string]bool{}, make(map[string]bool, len(given))
+	m.EachSpan(func(name string, _ Span) { names[name] = true })
 	for name := range given {
 		unknown[name] = true
 	}
@@ -380,6 +382,14 @@ func (m *Model) Import(w []float32, ts []Tensor) error {
 		own := p.inFiles(name)
 		name = own.Name
 		t, ok := given[name]
+		other := func(t Tensor) bool {
+			return !names[t.Name] && slices.Equal(t.Shape, own.Shape) && !strings.HasSuffix(t.Name, "."+name)
+		}
+		if at := slices.IndexFunc(ts, other); !ok && tied && len(own.Shape) == 2 && at >= 0 {
+			t, ok = ts[at], true // the table has the name of the output that is tied to it
+			delete(unknown, t.Name)
+			given[name] = t
+		}
 		if !ok {
 			problem := ""
 			if at := slices.IndexFunc(ts, func(t Tensor) bool { return unknown[t.Name] && strings.HasSuffix(t.Name, "."+name) }); at >= 0 {
@@ -401,7 +411,7 @@ func (m *Model) Import(w []float32, ts []Tensor) error {
 			continue
 		}
 		problem := "the network has no such layer; leave it out: del state[%[2]q]"
-		if len(t.Shape) == 2 && slices.ContainsFunc(m.layers, func(l Layer) bool { return l.Kind() == Tied{}.Kind() }) {
+		if len(t.Shape) == 2 && tied {
 			table := slices.IndexFunc(ts, func(o Tensor) bool { return !unknown[o.Name] && slices.Equal(o.Shape, t.Shape) })
 			if table >= 0 && slices.Equal(ts[table].Data, t.Data) {
 				continue // the table of the embedding under its other name

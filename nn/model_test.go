@@ -88,6 +88,11 @@ func TestImportNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameBits(t, got, w, "with the table twice")
+	clear(got)
+	if err := m.Import(got, append(slices.Clone(ts[1:]), again)); err != nil {
+		t.Fatal(err)
+	}
+	sameBits(t, got, w, "with the table by the output's name alone")
 	again.Data[2]++
 	other := slices.Clone(ts)
 	for i := range other {

@@ -224,6 +224,31 @@ func (f *file) cover(size int64) error {
 	return nil
 }
 
+// numbers are the types of values that are read as float32, with their sizes.
+var numbers = map[string]struct {
+	bytes int64
+	of    func(b []byte) float32
+}{
+	"F32": {4, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }},
+	"F64": {8, func(b []byte) float32 { return float32(math.Float64frombits(binary.LittleEndian.Uint64(b))) }},
+	"F16": {2, func(b []byte) float32 { return half(binary.LittleEndian.Uint16(b)) }},
+	"BF16": {2, func(b []byte) float32 {
+		return math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16)
+	}},
+}
+
+// half returns the value of an IEEE 754 number of 16 bits: 1 sign, 5 of exponent, 10 of fraction.
+func half(bits uint16) float32 {
+	fraction, exponent := float64(bits&0x3ff), int(bits>>10&0x1f)
+	x := math.Ldexp(fraction, -24)
+	if exponent == 31 {
+		x = math.Inf(1) // or no number, which is as wrong
+	} else if exponent > 0 {
+		x = math.Ldexp(1024+fraction, exponent-25)
+	}
+	return float32(math.Copysign(x, 0.5-float64(bits>>15)))
+}
+
 // read reads a tensor from the bytes after the header.
 func (t *entry) read(in io.ReaderAt) (nn.Tensor, error) {
 	if t.DType == "I64" && len(t.Shape) == 0 && t.Offsets[1]-t.Offsets[0] == 8 && strings.HasSuffix(t.name, "num_batches_tracked") {
@@ -233,21 +258,22 @@ func (t *entry) read(in io.ReaderAt) (nn.Tensor, error) {
 		}
 		return nn.Tensor{Name: t.name, Shape: []int{}, Data: []float32{float32(int64(binary.LittleEndian.Uint64(raw[:])))}}, nil
 	}
-	if t.DType != "F32" {
-		return nn.Tensor{}, fmt.Errorf("its values are %.20q; they must be F32", t.DType)
+	number, ok := numbers[t.DType]
+	if !ok {
+		return nn.Tensor{}, fmt.Errorf("its values are %.20q; they must be F32, F64, F16 or BF16", t.DType)
 	}
 	count := t.Offsets[1] - t.Offsets[0]
 	values := int64(1)
 	shape := make([]int, len(t.Shape))
 	for i, d := range t.Shape {
-		if d < 0 || d > 0 && values > math.MaxInt64/4/d {
+		if d < 0 || d > 0 && values > math.MaxInt64/8/d {
 			return nn.Tensor{}, fmt.Errorf("its shape is %v", t.Shape)
 		}
 		values *= d
 		shape[i] = int(d)
 	}
-	if 4*values != count {
-		return nn.Tensor{}, fmt.Errorf("its shape %v needs %d bytes, and it has %d", t.Shape, 4*values, count)
+	if need := number.bytes * values; need != count {
+		return nn.Tensor{}, fmt.Errorf("its shape %v needs %d bytes, and it has %d", t.Shape, need, count)
 	}
 	raw := make([]byte, min(count, 1<<18))
 	data := make([]float32, 0, values)
@@ -257,8 +283,8 @@ func (t *entry) read(in io.ReaderAt) (nn.Tensor, error) {
 			return nn.Tensor{}, cause(err)
 		}
 		at += int64(len(part))
-		for ; len(part) > 0; part = part[4:] {
-			x := math.Float32frombits(binary.LittleEndian.Uint32(part))
+		for ; len(part) > 0; part = part[number.bytes:] {
+			x := number.of(part)
 			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
 				return nn.Tensor{}, fmt.Errorf("value %d is %v", len(data), x)
 			}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,8 +75,8 @@ func TestTensorsCoverTheFile(t *testing.T) {
 			tensorFile(`{"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,4]}}`, 4),
 		},
 		{
-			"halves", `tensor "a": its values are "F16"; they must be F32`,
-			tensorFile(`{"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}}`, 4),
+			"whole numbers", `tensor "a": its values are "I16"; they must be F32, F64, F16 or BF16`,
+			tensorFile(`{"a":{"dtype":"I16","shape":[2],"data_offsets":[0,4]}}`, 4),
 		},
 		{"no tensors", "it has no tensors", tensorFile("{}", 0)},
 		{"no object", "the header is not a JSON object of tensors: it must begin with {", tensorFile("[1]", 0)},
@@ -176,4 +178,33 @@ func FuzzReadTensors(f *testing.F) {
 			}
 		})
 	})
+}
+
+// TestOtherNumbers reads numbers of 16 and 64 bits, whose bits numpy and PyTorch give.
+func TestOtherNumbers(t *testing.T) {
+	for dtype, bits := range map[string]string{
+		"F16":  "\x00\x3c\x00\xc0\x01\x00\xff\x7b\x55\x35\x00\x80",
+		"BF16": "\x80\x3f\x00\xc0\x80\x33\xe0\x47\xab\x3e\x00\x80",
+	} {
+		want := map[string][]float32{
+			"F16":  {1, -2, 0x1p-24, 65504, 0.333251953125, 0},
+			"BF16": {1, -2, 0x1p-24, 114688, 0.333984375, 0},
+		}[dtype]
+		head := `{"a":{"dtype":"` + dtype + `","shape":[6],"data_offsets":[0,12]}}`
+		got, err := ReadTensors(saved(t, append(tensorFile(head, 0), bits...)))
+		if err != nil || !slices.Equal(got[0].Data, want) {
+			t.Errorf("%s: %v, %v; want %v", dtype, got, err, want)
+		}
+	}
+	number := binary.LittleEndian.AppendUint64(nil, math.Float64bits(1.0/3))
+	file := append(tensorFile(`{"a":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}}`, 0), number...)
+	if got, err := ReadTensors(saved(t, file)); err != nil || got[0].Data[0] != float32(1.0/3) {
+		t.Errorf("F64: %v, %v", got, err)
+	}
+	for _, bits := range []string{"\x00\x7c", "\x01\xfe"} {
+		file := append(tensorFile(`{"a":{"dtype":"F16","shape":[1],"data_offsets":[0,2]}}`, 0), bits...)
+		if _, err := ReadTensors(saved(t, file)); err == nil {
+			t.Errorf("%x is read", bits)
+		}
+	}
 }
