@@ -12,9 +12,15 @@ const MaxOwnClasses = 1 << 20
 
 // ByClient returns the samples of each client, whose name stands beside each sample:
 // those before train are for training, the others for testing. The clients are sorted
-// by their names; with numbers by the integers that these are, alike ones as the
-// names are.
-func ByClient(all View, clients []string, train int, numbers bool) []Examples {
+// by their names; if all are integers by these, alike ones as the names are. Samples behind
+// the last name are a central test set, and without any name all are dealt.
+func ByClient(all View, clients []string, train int) []Examples {
+	switch n := len(clients); {
+	case n == 0:
+		return []Examples{{Train: all.Part(0, train), Test: all.Part(train, all.Len()), Pooled: true}}
+	case n < all.Len():
+		return append(ByClient(all.Part(0, n), clients, n), Examples{Test: all.Part(n, all.Len()), Central: true})
+	}
 	samples := map[string]*[2][]int32{}
 	for i, id := range clients {
 		if samples[id] == nil {
@@ -27,9 +33,9 @@ func ByClient(all View, clients []string, train int, numbers bool) []Examples {
 		samples[id][part] = append(samples[id][part], int32(i))
 	}
 	ids := slices.Sorted(maps.Keys(samples))
-	if numbers {
+	if !slices.ContainsFunc(ids, func(id string) bool { _, err := strconv.ParseInt(id, 10, 64); return err != nil }) {
 		slices.SortStableFunc(ids, func(a, b string) int {
-			x, _ := strconv.ParseInt(a, 10, 64) // the caller says that they can be read
+			x, _ := strconv.ParseInt(a, 10, 64)
 			y, _ := strconv.ParseInt(b, 10, 64)
 			return cmp.Compare(x, y)
 		})

@@ -95,7 +95,7 @@ type reader struct {
 type buffers struct{ text, packed, unpacked []byte }
 
 // Each calls with the values of a column, row by row from 1 on. What a value refers to
-// is valid until the call returns. A row without a value is an error, as is a column
+// is valid until the call returns. A row without a value is an error unless the column has Gaps, as is a column
 // whose rows may have several.
 func (f *File) Each(ctx context.Context, column *Column, call func(row int, v Value) error) error {
 	row := 0
@@ -219,19 +219,27 @@ func (r *reader) page(most int64, row int) (values, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
+	n := h.values
+	first := runs{c: compact{b: levels}, bits: r.column.levelBits()}
 	if r.column.optional > 0 {
-		at := runs{c: compact{b: levels}, bits: r.column.levelBits()}
-		for i := range h.values {
+		at := first
+		for i := range n {
 			switch level, err := at.next(); {
 			case err != nil:
 				return nil, 0, damaged("which rows have values: %w", err)
-			case level != uint32(r.column.optional):
+			case level == uint32(r.column.optional):
+			case r.column.Gaps:
+				h.values--
+			default:
 				return nil, 0, fmt.Errorf("row %d has no value; leave such rows out, by frame.dropna()", int64(row)+i+1)
 			}
 		}
 	}
 	v, err := r.values(h, body)
-	return v, h.values, err
+	if h.values < n {
+		v = &gapped{first, uint32(r.column.optional), v}
+	}
+	return v, n, err
 }
 
 // parts unpacks a data page and returns its definition levels and its values.

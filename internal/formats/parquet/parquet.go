@@ -1,6 +1,6 @@
 // Package parquet reads and writes files in Apache Parquet's format.
 //
-// It reads columns that have one value a row, as Hugging Face's sets are saved. What a
+// It reads columns that have one value a row, or none. What a
 // file says of its sizes and numbers is checked before it is used: a file becomes no more
 // than memory.Most of its own size. It writes tables of optional columns of 64-bit
 // integers, doubles and strings in groups of rows.
@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -78,6 +79,12 @@ type Column struct {
 	Kind Kind
 	// Repeated says that a row may have several values.
 	Repeated bool
+	// Scale is what an integer is divided by: the ticks of a day for times and dates since 1970, a power of
+	// ten for decimal numbers, and 1 for others.
+	Scale    float64
+	Unsigned bool
+	// Gaps has Each call for a row without a value, too, which is an error otherwise.
+	Gaps bool
 
 	index    int
 	optional int // how many of the groups and the column itself may be missing
@@ -172,6 +179,8 @@ type element struct {
 	kind     Kind
 	repeat   int64 // 0 is there once, 1 may be missing, 2 may be there often
 	children int64
+	means    int64 // ConvertedType, and 11 of an Int64 is a time in nanoseconds
+	digits   int64 // after the point of a decimal number
 }
 
 // The values of element.repeat.
@@ -232,7 +241,7 @@ func (f *File) footer(c *compact) error {
 
 // readElement reads a SchemaElement.
 func readElement(c *compact, kind byte) (e element, err error) {
-	e.kind = -1
+	e.kind, e.means = -1, -1
 	err = c.fields(kind, func(id int, kind byte) (bool, error) {
 		var v int64
 		var err error
@@ -248,6 +257,22 @@ func readElement(c *compact, kind byte) (e element, err error) {
 			e.name = string(name)
 		case 5:
 			e.children, err = c.int(kind)
+		case 6:
+			e.means, err = c.int(kind)
+		case 7:
+			e.digits, err = c.int(kind)
+		case 10: // LogicalType: TIMESTAMP has a TimeUnit
+			err = c.fields(kind, func(id int, kind byte) (bool, error) {
+				if id != 8 {
+					return false, nil
+				}
+				return true, c.fields(kind, func(id int, kind byte) (bool, error) {
+					if id != 2 {
+						return false, nil
+					}
+					return true, c.fields(kind, func(id int, _ byte) (bool, error) { e.means = int64(8 + id); return false, nil })
+				})
+			})
 		default:
 			return false, nil
 		}
@@ -292,7 +317,14 @@ func (f *File) columns(schema []element) error {
 			if e.kind < Boolean || e.kind > Fixed {
 				continue // a group of nothing
 			}
-			c.Kind, c.index = e.kind, len(f.Columns)
+			c.Kind, c.index, c.Scale = e.kind, len(f.Columns), 1
+			c.Unsigned = e.means == 13 || e.means == 14
+			switch days := map[int64]float64{9: 864e5, 10: 864e8, 11: 864e11}[e.means]; {
+			case e.means == 5 && e.digits > 0:
+				c.Scale = math.Pow(10, float64(e.digits))
+			case e.kind == Int64 && days > 0:
+				c.Scale = days
+			}
 			f.Columns = append(f.Columns, c)
 		}
 		return nil

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 
 	"github.com/fedfast/fedfast/internal/sys/memory"
 )
@@ -29,6 +31,30 @@ type Value struct {
 	Float float64
 	// Bytes are the bytes of a text; what reads them must not change or keep them.
 	Bytes []byte
+	// Missing says that the row has no value.
+	Missing bool
+}
+
+// Cell returns the text of a value of the column, or else its number, NaN of none; integers that a float64 does not
+// hold are texts.
+func (c *Column) Cell(v Value) (text string, x float64) {
+	switch {
+	case v.Missing:
+		return "", math.NaN()
+	case c.Kind == ByteArray:
+		return strings.ToValidUTF8(strings.TrimSpace(string(v.Bytes)), "\uFFFD"), math.NaN()
+	case c.Kind == Float || c.Kind == Double:
+		return "", v.Float
+	case c.Kind == Boolean:
+		return strconv.FormatBool(v.Int == 1), 0
+	case c.Unsigned && c.Kind == Int32:
+		v.Int = int64(uint32(v.Int))
+	case c.Unsigned && v.Int < 0:
+		return strconv.FormatUint(uint64(v.Int), 10), 0
+	case c.Scale == 1 && max(v.Int, -v.Int) > 1<<53:
+		return strconv.FormatInt(v.Int, 10), 0
+	}
+	return "", float64(v.Int) / c.Scale
 }
 
 // values gives one value after the other.
@@ -267,6 +293,20 @@ func (r *referred) next() (Value, error) {
 		return Value{}, err
 	}
 	return r.of.get(i)
+}
+
+// gapped are values of the rows that have one: those whose level is whole.
+type gapped struct {
+	runs
+	whole uint32
+	of    values
+}
+
+func (g *gapped) next() (Value, error) {
+	if level, err := g.runs.next(); err != nil || level != g.whole {
+		return Value{Missing: true}, err
+	}
+	return g.of.next()
 }
 
 // booleans are booleans in runs.

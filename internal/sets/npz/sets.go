@@ -72,23 +72,15 @@ func loadNPZ(cfg data.Config, load func(*ownArrays) (data.View, error)) (*data.F
 	if err != nil {
 		return nil, nil, err
 	}
-	train := o.parts[0].n()
-	switch {
-	case o.parts[0].client == nil:
-	case o.parts[1].x != nil && o.parts[1].client == nil:
-		writers, err := o.writers(all.Part(0, train))
-		return o.fed, append(writers, data.Examples{Test: all.Part(train, all.Len()), Central: true}), err
-	default:
-		writers, err := o.writers(all)
-		return o.fed, writers, err
-	}
-	if cfg.Partition == "" {
+	dealt := o.parts[0].client == nil
+	if dealt && cfg.Partition == "" {
 		return nil, nil, fmt.Errorf("%s has no array client: save client=..., the client of each sample, or have the samples dealt, such as with data.partition = %q", o.path, deal.WayIID)
 	}
-	if o.labels == nil && cfg.Partition != deal.WayIID {
+	if dealt && o.labels == nil && cfg.Partition != deal.WayIID {
 		return nil, nil, fmt.Errorf("data.partition = %q: without an array y the samples have no class each to be dealt by; use %q", cfg.Partition, deal.WayIID)
 	}
-	return o.fed, []data.Examples{{Train: all.Part(0, train), Test: all.Part(train, all.Len()), Pooled: true}}, nil
+	examples, err := o.writers(all)
+	return o.fed, examples, err
 }
 
 // read reads the arrays and checks that they belong together.
@@ -181,7 +173,7 @@ func (o *ownArrays) classes() error {
 	if y := o.parts[0].y; y.Kind == 'f' || len(y.Shape) == 2 && y.Shape[1] > 1 {
 		return o.targets()
 	}
-	var names, notes []string
+	var names []string
 	for _, p := range o.parts {
 		switch {
 		case p.y == nil:
@@ -199,20 +191,13 @@ func (o *ownArrays) classes() error {
 			o.labels = append(o.labels, labels...)
 		}
 	}
-	var err error
-	switch {
-	case names != nil && o.labels != nil:
+	if names != nil && o.labels != nil {
 		return fmt.Errorf("%s: one of the arrays y and y_test has texts, the other numbers", o.path)
-	case names != nil:
-		o.labels, notes, err = own.Names(names)
-	default:
-		o.labels, notes, err = own.Classes(o.parts[0].y.Name, o.labels)
 	}
-	if err != nil {
+	var err error
+	if o.labels, err = own.Label(o.fed, o.parts[0].y.Name, names, o.labels); err != nil {
 		return fmt.Errorf("%s: array %s: %w", o.path, o.parts[0].y.Name, err)
 	}
-	o.fed.Classes = int(slices.Max(o.labels)) + 1
-	o.fed.Notes = append(o.fed.Notes, notes...)
 	return nil
 }
 
@@ -362,5 +347,5 @@ func (o *ownArrays) writers(all data.View) ([]data.Examples, error) {
 		}
 		clients = append(clients, ids...)
 	}
-	return data.ByClient(all, clients, o.parts[0].n(), o.parts[0].client.Numeric()), nil
+	return data.ByClient(all, clients, o.parts[0].n()), nil
 }

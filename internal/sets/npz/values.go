@@ -1,6 +1,7 @@
 package npz
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -131,27 +132,21 @@ func (a *Array) Ints(least, most int32) ([]int32, error) {
 // one that a float64 does not hold.
 func (a *Array) whole() func(b []byte) (x float64, ok bool) {
 	const exact = 1 << 53
-	unsigned := func(n uint64) (float64, bool) { return float64(n), n <= exact }
-	signed := func(n int64) (float64, bool) { return float64(n), n >= -exact && n <= exact }
-	switch {
-	case (a.Kind == 'u' || a.Kind == 'b') && a.Size == 1:
-		return func(b []byte) (float64, bool) { return float64(b[0]), true }
-	case a.Kind == 'u' && a.Size == 2:
-		return func(b []byte) (float64, bool) { return unsigned(uint64(a.order.Uint16(b))) }
-	case a.Kind == 'u' && a.Size == 4:
-		return func(b []byte) (float64, bool) { return unsigned(uint64(a.order.Uint32(b))) }
-	case a.Kind == 'u' && a.Size == 8:
-		return func(b []byte) (float64, bool) { return unsigned(a.order.Uint64(b)) }
-	case a.Kind == 'i' && a.Size == 1:
-		return func(b []byte) (float64, bool) { return float64(int8(b[0])), true }
-	case a.Kind == 'i' && a.Size == 2:
-		return func(b []byte) (float64, bool) { return signed(int64(int16(a.order.Uint16(b)))) }
-	case a.Kind == 'i' && a.Size == 4:
-		return func(b []byte) (float64, bool) { return signed(int64(int32(a.order.Uint32(b)))) }
-	case a.Kind == 'i' && a.Size == 8:
-		return func(b []byte) (float64, bool) { return signed(int64(a.order.Uint64(b))) }
+	if !strings.ContainsRune("uib", rune(a.Kind)) || !slices.Contains([]int{1, 2, 4, 8}, a.Size) {
+		return nil
 	}
-	return nil
+	return func(b []byte) (float64, bool) {
+		var wide [8]byte // in the order of little bytes first
+		copy(wide[:], b[:a.Size])
+		if a.order == binary.BigEndian {
+			slices.Reverse(wide[:a.Size])
+		}
+		n := binary.LittleEndian.Uint64(wide[:])
+		if signed := int64(n<<(64-8*a.Size)) >> (64 - 8*a.Size); a.Kind == 'i' {
+			return float64(signed), signed >= -exact && signed <= exact
+		}
+		return float64(n), n <= exact
+	}
 }
 
 // textSize is about what a text takes in addition to its letters.
@@ -204,9 +199,6 @@ func (a *Array) Texts() ([]string, error) {
 	}
 	return out, nil
 }
-
-// Numeric reports whether the values are numbers.
-func (a *Array) Numeric() bool { return a.number() != nil }
 
 // place writes the index of value i, such as [3, 0].
 func (a *Array) place(i int) string {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/sys/regular"
 )
 
@@ -101,8 +102,8 @@ func Base(path string) (base, ending string) {
 // Find lists the files of training and of test samples at a path: one file, those of a pattern, or those
 // of a folder, or of its folder data, and of folders there that are named for a part, that have the first of
 // some endings that any has. Files, or their folders, whose names have the word test are for testing, and
-// those of validation where there are none. What it leaves out of a folder is left.
-func Find(path string, endings ...string) (train, test, left []string, err error) {
+// those of validation where there are none. Notes say which these are, and what it leaves out of a folder.
+func Find(path string, endings ...string) (train, test, notes []string, err error) {
 	info, err := os.Stat(path)
 	pattern := errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?[")
 	switch {
@@ -116,7 +117,7 @@ func Find(path string, endings ...string) (train, test, left []string, err error
 		i := slices.IndexFunc(endings, func(ending string) bool {
 			return slices.ContainsFunc(files, func(f string) bool { _, has := Base(f); return has == ending })
 		})
-		var valid []string
+		var left, valid []string
 		for _, f := range files {
 			base, ending := Base(f)
 			part, named := Part(base + ".")
@@ -132,8 +133,18 @@ func Find(path string, endings ...string) (train, test, left []string, err error
 		if len(test) == 0 {
 			test, valid = valid, nil
 		}
-		if left = append(left, valid...); len(train) > 0 {
-			return train, test, left, nil
+		note := func(what string, files []string) {
+			for i, f := range files {
+				files[i] = strings.TrimPrefix(filepath.ToSlash(f), filepath.ToSlash(filepath.Clean(path))+"/")
+			}
+			if len(files) > 0 {
+				notes = append(notes, what+strings.ReplaceAll(oneline.Names(files), `"`, ""))
+			}
+		}
+		note("files that are left out: ", append(left, valid...))
+		note("files with test samples, by their names: ", slices.Clone(test))
+		if len(train) > 0 {
+			return train, test, notes, nil
 		}
 	}
 	return nil, nil, nil, fmt.Errorf("%s: no %s file of training samples in it, nor in data/", path, strings.Join(endings, ", "))

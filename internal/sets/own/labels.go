@@ -64,6 +64,19 @@ func Keep(name, condition string) string {
 	return fmt.Sprintf("keep = %s; x%[2]s, y%[2]s, client%[2]s = x%[2]s[keep], y%[2]s[keep], client%[2]s[keep]", condition, part)
 }
 
+// Label gives a federation the classes of labels, which are names or integers, and notes. The name is as in Classes.
+func Label(fed *data.Federation, name string, names []string, labels []int32) ([]int32, error) {
+	by := func() ([]int32, []string, error) { return Classes(name, labels) }
+	if names != nil {
+		by = func() ([]int32, []string, error) { return Names(names) }
+	}
+	labels, notes, err := by()
+	if err == nil {
+		fed.Classes, fed.Notes = int(slices.Max(labels))+1, append(fed.Notes, notes...)
+	}
+	return labels, err
+}
+
 // Names returns the classes of labels that are texts, numbered in their order, and notes.
 func Names(texts []string) (labels []int32, notes []string, err error) {
 	for i, text := range texts {

@@ -13,6 +13,25 @@ import (
 	"github.com/fedfast/fedfast/internal/sets/words"
 )
 
+// each calls with the values of a column of bytes, and the number of their file.
+func (o *own) each(ctx context.Context, what string, names []string, are string,
+	call func(f *parquet.File, i, row int, v parquet.Value) error,
+) error {
+	for i, f := range o.files {
+		leaf, err := must(f, what, names)
+		if err == nil && leaf.Kind != parquet.ByteArray {
+			err = fmt.Errorf("%s: column %s is of type %v, must be %s", f.Path, leaf.Path[0], leaf.Kind, are)
+		}
+		if err == nil {
+			err = f.Each(ctx, leaf, func(row int, v parquet.Value) error { return call(f, i, row, v) })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // images reads the pictures of all samples. The first one describes how large all are, and
 // whether they are grey.
 func (o *own) images(ctx context.Context) (data.View, error) {
@@ -20,53 +39,44 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 	var deep []uint16 // pixels of pictures of 16 bits
 	clear := false
 	fed := o.fed
-	for _, f := range o.files {
-		leaf, err := must(f, "pictures", imageNames)
-		if err != nil {
-			return data.View{}, err
-		}
-		if leaf.Kind != parquet.ByteArray {
-			return data.View{}, fmt.Errorf("%s: column %s is of type %v, must be the bytes of PNG or JPEG", f.Path, leaf.Path[0], leaf.Kind)
-		}
-		err = f.Each(ctx, leaf, func(row int, v parquet.Value) error {
-			m, err := picture.Decode(v.Bytes, f.Budget, func(w, h int) error {
-				if fed.C > 0 && (w != fed.W || h != fed.H) {
-					return fmt.Errorf("it has %d x %d pixels, the first one %d x %d; resize all to one size", w, h, fed.W, fed.H)
-				}
-				return nil
-			})
-			if err != nil {
-				return fmt.Errorf("the picture of row %d: %w", row, err)
-			}
-			if fed.C == 0 {
-				size := m.Bounds().Size()
-				fed.H, fed.W, fed.C = size.Y, size.X, picture.Channels(v.Bytes, m)
-			}
-			if fed.C == 1 && picture.Channels(v.Bytes, m) != 1 {
-				return fmt.Errorf("the picture of row %d has colours, the first one is grey; save all in one mode", row)
-			}
-			size := int64(fed.W * fed.H * fed.C)
-			if picture.Deep(m) {
-				size *= 3 // with those of 8 bits that they become
-			}
-			if err := f.Budget.Take(size); err != nil {
-				return fmt.Errorf("the pictures up to row %d: %w", row, err)
-			}
-			if picture.Deep(m) && len(pixels) > 0 || !picture.Deep(m) && len(deep) > 0 {
-				return fmt.Errorf("some pictures up to row %d have 8 bits a channel, others 16; save all in one mode", row)
-			}
-			o, ok := m.(interface{ Opaque() bool })
-			clear = clear || ok && !o.Opaque()
-			if picture.Deep(m) {
-				deep = picture.AppendDeep(deep, m, fed.C)
-			} else {
-				pixels = picture.Append(pixels, m, fed.C)
+	err := o.each(ctx, "pictures", imageNames, "the bytes of PNG or JPEG", func(f *parquet.File, _, row int, v parquet.Value) error {
+		m, err := picture.Decode(v.Bytes, f.Budget, func(w, h int) error {
+			if fed.C > 0 && (w != fed.W || h != fed.H) {
+				return fmt.Errorf("it has %d x %d pixels, the first one %d x %d; resize all to one size", w, h, fed.W, fed.H)
 			}
 			return nil
 		})
 		if err != nil {
-			return data.View{}, err
+			return fmt.Errorf("the picture of row %d: %w", row, err)
 		}
+		if fed.C == 0 {
+			size := m.Bounds().Size()
+			fed.H, fed.W, fed.C = size.Y, size.X, picture.Channels(v.Bytes, m)
+		}
+		if fed.C == 1 && picture.Channels(v.Bytes, m) != 1 {
+			return fmt.Errorf("the picture of row %d has colours, the first one is grey; save all in one mode", row)
+		}
+		size := int64(fed.W * fed.H * fed.C)
+		if picture.Deep(m) {
+			size *= 3 // with those of 8 bits that they become
+		}
+		if err := f.Budget.Take(size); err != nil {
+			return fmt.Errorf("the pictures up to row %d: %w", row, err)
+		}
+		if picture.Deep(m) && len(pixels) > 0 || !picture.Deep(m) && len(deep) > 0 {
+			return fmt.Errorf("some pictures up to row %d have 8 bits a channel, others 16; save all in one mode", row)
+		}
+		o, ok := m.(interface{ Opaque() bool })
+		clear = clear || ok && !o.Opaque()
+		if picture.Deep(m) {
+			deep = picture.AppendDeep(deep, m, fed.C)
+		} else {
+			pixels = picture.Append(pixels, m, fed.C)
+		}
+		return nil
+	})
+	if err != nil {
+		return data.View{}, err
 	}
 	if len(deep) > 0 {
 		least, most := slices.Min(deep), slices.Max(deep)
@@ -95,35 +105,26 @@ func (o *own) texts(ctx context.Context) (data.View, error) {
 	var lines [][]byte
 	none, single, long := 0, 0, 0 // texts without a word, of one, and of more than are read
 	counts := words.NewCount()
-	for i, f := range o.files {
-		leaf, err := must(f, "texts", textNames)
-		if err != nil {
-			return data.View{}, err
+	err := o.each(ctx, "texts", textNames, "texts", func(f *parquet.File, i, row int, v parquet.Value) error {
+		if err := f.Budget.Take(2*int64(len(v.Bytes)) + 2*textLen + textSize); err != nil {
+			return fmt.Errorf("the texts up to row %d: %w", row, err)
 		}
-		if leaf.Kind != parquet.ByteArray {
-			return data.View{}, fmt.Errorf("%s: column %s is of type %v, must be texts", f.Path, leaf.Path[0], leaf.Kind)
+		line := words.Line(words.Apart(v.Bytes))
+		switch n := bytes.Count(line, []byte{' '}) + 1; {
+		case len(line) == 0:
+			none++
+		case n == 1:
+			single++
+		case n > textLen:
+			long++
 		}
-		err = f.Each(ctx, leaf, func(row int, v parquet.Value) error {
-			if err := f.Budget.Take(2*int64(len(v.Bytes)) + 2*textLen + textSize); err != nil {
-				return fmt.Errorf("the texts up to row %d: %w", row, err)
-			}
-			line := words.Line(words.Apart(v.Bytes))
-			switch n := bytes.Count(line, []byte{' '}) + 1; {
-			case len(line) == 0:
-				none++
-			case n == 1:
-				single++
-			case n > textLen:
-				long++
-			}
-			if lines = append(lines, line); i < o.train {
-				counts.Add(line)
-			}
-			return nil
-		})
-		if err != nil {
-			return data.View{}, err
+		if lines = append(lines, line); i < o.train {
+			counts.Add(line)
 		}
+		return nil
+	})
+	if err != nil {
+		return data.View{}, err
 	}
 	if counts.None() {
 		return data.View{}, fmt.Errorf("%s: the training texts have no words", o.cfg.Path)

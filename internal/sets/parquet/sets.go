@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/fedfast/fedfast/data"
@@ -16,7 +14,6 @@ import (
 	"github.com/fedfast/fedfast/internal/formats/parquet"
 	ownsets "github.com/fedfast/fedfast/internal/sets/own"
 	"github.com/fedfast/fedfast/internal/sets/words"
-	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 const (
@@ -88,37 +85,19 @@ func loadOwn(ctx context.Context, cfg data.Config, load func(*own, context.Conte
 		o.fed.Target, o.fed.Classes = data.Numbers, 1
 		all = data.NumbersView(all, 1, o.numbers)
 	}
-	if o.clients != nil {
-		numbers := !slices.ContainsFunc(o.clients, func(id string) bool { _, err := strconv.ParseInt(id, 10, 64); return err != nil })
-		if central {
-			examples := data.ByClient(all.Part(0, o.first), o.clients, o.first, numbers)
-			return o.fed, append(examples, data.Examples{Test: all.Part(o.first, all.Len()), Central: true}), nil
-		}
-		return o.fed, data.ByClient(all, o.clients, o.first, numbers), nil
-	}
-	if cfg.Partition == "" {
+	if o.clients == nil && cfg.Partition == "" {
 		return nil, nil, fmt.Errorf("%s has no column of clients, named %s: add one, or have the samples dealt, such as with data.partition = %q", cfg.Path, strings.Join(clientNames, ", "), deal.WayIID)
 	}
-	return o.fed, []data.Examples{{Train: all.Part(0, o.first), Test: all.Part(o.first, all.Len()), Pooled: true}}, nil
+	return o.fed, data.ByClient(all, o.clients, o.first), nil
 }
 
 // open opens all files.
 func (o *own) open(path string) error {
-	train, test, left, err := ownsets.Find(path, ".parquet")
+	train, test, notes, err := ownsets.Find(path, ".parquet")
 	if err != nil {
 		return err
 	}
-	if len(test) > 0 {
-		var names []string
-		for _, f := range test {
-			names = append(names, strings.TrimPrefix(filepath.ToSlash(f), filepath.ToSlash(filepath.Clean(path))+"/"))
-		}
-		o.fed.Notes = append(o.fed.Notes, "files with test samples, by their names: "+oneline.Names(names))
-	}
-	if len(left) > 0 {
-		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("files that are left out: %d, such as %s", len(left), oneline.Name(filepath.Base(left[0]))))
-	}
-	o.train = len(train)
+	o.fed.Notes, o.train = notes, len(train)
 	rows := int64(0)
 	for i, path := range slices.Concat(train, test) {
 		f, err := parquet.Open(path)
@@ -187,21 +166,14 @@ func (o *own) readLabels(ctx context.Context) error {
 	if len(o.labels) == 0 {
 		return nil
 	}
-	var notes []string
-	var err error
-	switch {
-	case kind == parquet.ByteArray:
-		o.labels, notes, err = ownsets.Names(names)
-	case o.numbers != nil:
-		notes = ownsets.Numbers("the column of labels", o.numbers, 1)
-	default:
-		o.labels, notes, err = ownsets.Classes("frame."+named, o.labels)
+	if o.numbers != nil {
+		o.fed.Notes = append(o.fed.Notes, ownsets.Numbers("the column of labels", o.numbers, 1)...)
+		return nil
 	}
-	if err != nil {
+	var err error
+	if o.labels, err = ownsets.Label(o.fed, "frame."+named, names, o.labels); err != nil {
 		return fmt.Errorf("%s: column of labels: %w", o.cfg.Path, err)
 	}
-	o.fed.Classes = int(slices.Max(o.labels)) + 1
-	o.fed.Notes = append(o.fed.Notes, notes...)
 	return nil
 }
 
@@ -227,23 +199,18 @@ func (o *own) readClients(ctx context.Context) error {
 			if err := f.Budget.Take(textSize + int64(len(v.Bytes))); err != nil {
 				return fmt.Errorf("the clients up to row %d: %w", row, err)
 			}
-			switch leaf.Kind {
-			case parquet.ByteArray:
-				o.clients = append(o.clients, string(v.Bytes))
-				return ownsets.Missing("the client of row", row, string(v.Bytes))
-			case parquet.Int32, parquet.Int64:
-				o.clients = append(o.clients, strconv.FormatInt(v.Int, 10))
-			case parquet.Float, parquet.Double:
-				if v.Float != v.Float {
-					return fmt.Errorf("the client of row %d is missing; leave such rows out: %s", row, ownsets.Keep("frame."+leaf.Path[0], "%s.notna()"))
-				}
-				id, err := ownsets.Whole("frame."+leaf.Path[0], v.Float)
+			id, x := leaf.Cell(v)
+			switch {
+			case leaf.Kind == parquet.ByteArray:
 				o.clients = append(o.clients, id)
-				return err
-			default:
-				return ownsets.Refused(fmt.Sprintf("type %v", leaf.Kind), "names and integers", fmt.Sprintf("save frame.%s.astype(str)", leaf.Path[0]))
+				return ownsets.Missing("the client of row", row, id)
+			case id == "" && x != x:
+				return fmt.Errorf("the client of row %d is missing; leave such rows out: %s", row, ownsets.Keep("frame."+leaf.Path[0], "%s.notna()"))
+			case id == "":
+				id, err = ownsets.Whole("frame."+leaf.Path[0], x)
 			}
-			return nil
+			o.clients = append(o.clients, id)
+			return err
 		})
 		if err != nil {
 			return err

@@ -64,6 +64,7 @@ type column struct {
 	data.Column
 	cfg    *data.Config
 	budget *memory.Budget
+	row    string // what a row is called
 
 	// values has the place in texts of each row's text or, once these are too many, the number that it is; NaN
 	// is a missing value.
@@ -95,21 +96,26 @@ func (c *column) errorf(format string, args ...any) error {
 		"data.columns = { %s = \"category\" }", name, fmt.Sprintf(format, args...), name)
 }
 
-// add adds the value of a row, from a line of a file.
-func (c *column) add(text, path string, line int) error {
+// add adds the value of a row, a text or else a number, from a line of a file.
+func (c *column) add(text string, x float64, path string, line int) error {
+	if text == "" && x == x && (!c.many || len(c.cfg.Missing) > 0 || math.Abs(x) > math.MaxFloat32) {
+		text = plain(x)
+	}
 	if place, known := c.seen[text]; known {
 		c.values, c.n = append(c.values, place), c.n+1
 		return nil
 	}
-	if c.missing(text) {
+	if text == "" && x != x || text != "" && c.missing(text) {
 		c.values = append(c.values, float32(math.NaN()))
 		return nil
 	}
 	c.n++
-	x, ok := number(text, c.cfg.Decimal)
-	if !ok {
-		if x = math.NaN(); c.odd == "" {
-			c.odd, c.at = strings.Clone(text), fmt.Sprintf("%s line %d", path, line)
+	if text != "" {
+		var ok bool
+		if x, ok = number(text, c.cfg.Decimal); !ok {
+			if x = math.NaN(); c.odd == "" {
+				c.odd, c.at = strings.Clone(text), fmt.Sprintf("%s %s %d", path, c.row, line)
+			}
 		}
 	}
 	if len(c.texts) == maxTexts && !c.many {

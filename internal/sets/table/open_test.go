@@ -245,6 +245,24 @@ func TestOddFiles(t *testing.T) {
 			[]string{"numbers: day", "[1]", "[3.5]"},
 		},
 		{
+			"a line in a name",
+			map[string]string{"a.csv": strings.Replace(plain, "age", "age|years", 1)},
+			nil,
+			[]string{"2+2 of 3", "numbers: age|years"},
+		},
+		{
+			"neither label nor client",
+			map[string]string{"a.csv": plain},
+			func(c *data.Config) { c.LabelColumn, c.ClientColumn = "", "site" },
+			[]string{`data.label_column = "", data.client_column = "site": `, "a.csv has no such column, but age, sex, y, who"},
+		},
+		{
+			"a row without a label",
+			map[string]string{"a.csv": plain + "60,m,,b\n"},
+			nil,
+			[]string{"1 of 5 rows are left out: they have no label\n"},
+		},
+		{
 			"booleans",
 			map[string]string{"a.csv": "ill,y,who\nyes,0,a\nno,1,a\nyes,1,b\nno,0,b\n"},
 			func(c *data.Config) { c.Normalize = "none" },
@@ -399,7 +417,7 @@ func TestOddFiles(t *testing.T) {
 			"no client column",
 			map[string]string{"a.csv": plain},
 			func(c *data.Config) { c.ClientColumn = "" },
-			[]string{"data.client_column is not set, and there is one file: set it (the columns are age, sex, who, y), or " +
+			[]string{"data.client_column is not set, and there is one file: set it (the columns are age, sex, y, who), or " +
 				"have the samples dealt, such as with data.partition = \"iid\""},
 		},
 		{"dealt", map[string]string{"a.csv": plain}, func(c *data.Config) {
@@ -644,14 +662,16 @@ func TestNothingThere(t *testing.T) {
 		"lines.csv": "lines.csv: there are no rows",
 		"head.csv":  `there is no column with values beside data.label_column = "y"`,
 	} {
-		cfg := data.Config{Name: "csv", Path: filepath.Join(dir, path), TableConfig: data.TableConfig{LabelColumn: "y"}}
+		cfg := data.Config{Name: "csv", Path: filepath.Join(dir, path), Partition: "iid"}
+		cfg.LabelColumn = "y"
 		if got := opened(t, cfg); !strings.Contains(got, want) {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
 	}
 	settest.Must(t, os.Remove(filepath.Join(dir, "empty.csv")))
 	settest.Must(t, os.Remove(filepath.Join(dir, "lines.csv")))
-	want := fmt.Sprintf("data.label_column = \"\": %s has no such column, but y, x", filepath.Join(dir, "head.csv"))
+	want := fmt.Sprintf("data.label_column = \"\", data.client_column = \"\": %s has no such column, but y, x",
+		filepath.Join(dir, "head.csv"))
 	if got := opened(t, data.Config{Name: "csv", Path: filepath.Join(dir, "*.csv")}); !strings.Contains(got, want) {
 		t.Error(got)
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,16 @@ const (
 
 // head is how much of a file is looked at for its delimiter.
 const head = 1 << 16
+
+// source is an open file of rows.
+type source interface {
+	io.Closer
+	// columns returns the names of the columns, and what is odd about them.
+	columns() (names []string, note string)
+	// each calls with the values of the columns that are read, those of a column in the order of the rows: a text,
+	// or a number x if it is empty, NaN for none. line is where it is.
+	each(ctx context.Context, read []bool, call func(column, line int, text string, x float64) error) error
+}
 
 // bounded ends a row that is too long, such as one with a quote that nothing closes.
 type bounded struct {
@@ -67,18 +78,23 @@ func delimiter(name, text string) (rune, error) {
 		}
 		return r, nil
 	}
-	there, quoted := map[rune]bool{',': true}, false
+	there, quoted := map[rune]int{',': 1}, false
 	for _, r := range strings.TrimLeft(text, "\r\n") {
 		if quoted = quoted != (r == '"'); r == '\n' && !quoted {
 			break
 		}
-		there[r] = there[r] || !quoted
+		if !quoted {
+			there[r]++
+		}
 	}
-	return []rune("\t;|,")[slices.IndexFunc([]rune("\t;|,"), func(r rune) bool { return there[r] })], nil
+	if there['|'] < there[','] { // a comma is counted once more, and has what stands once in a name
+		there['|'] = 0
+	}
+	return []rune("\t;|,")[slices.IndexFunc([]rune("\t;|,"), func(r rune) bool { return there[r] > 0 })], nil
 }
 
 // openRows opens a file and reads the names of its columns.
-func openRows(cfg *data.Config, path string) (f *rows, err error) {
+func openRows(cfg *data.Config, path string) (_ source, err error) {
 	file, err := gzfile.Open(path)
 	if err != nil {
 		return nil, err
@@ -102,7 +118,7 @@ func openRows(cfg *data.Config, path string) (f *rows, err error) {
 	if strings.ContainsRune(string(text), 0) {
 		return nil, fmt.Errorf("%s: not text; save the table as CSV in UTF-8, or set data.charset", path)
 	}
-	f = &rows{File: file, in: &bounded{in, path, maxRow}}
+	f := &rows{File: file, in: &bounded{in, path, maxRow}}
 	f.csv = csv.NewReader(f.in)
 	if f.csv.Comma, err = delimiter(cfg.Delimiter, string(text)); err != nil {
 		return nil, err
@@ -169,8 +185,9 @@ func (f *rows) next() (row []string, line int, err error) {
 	return row, line, nil
 }
 
-// each calls with the rows and their lines.
-func (f *rows) each(ctx context.Context, call func(line int, values []string) error) (err error) {
+func (f *rows) columns() ([]string, string) { return f.names, f.note }
+
+func (f *rows) each(ctx context.Context, read []bool, call func(int, int, string, float64) error) (err error) {
 	for row, line := f.first, 1; ; row = nil {
 		if row == nil {
 			row, line, err = f.next()
@@ -184,10 +201,12 @@ func (f *rows) each(ctx context.Context, call func(line int, values []string) er
 			return fmt.Errorf("%s line %d: %d fields, the first row has %d", f.in.path, line, len(row), len(f.names))
 		}
 		for i, text := range row {
-			row[i] = strings.TrimSpace(text)
-		}
-		if err := cmp.Or(ctx.Err(), call(line, row)); err != nil {
-			return err
+			if !read[i] {
+				continue
+			}
+			if err := cmp.Or(ctx.Err(), call(i, line, strings.TrimSpace(text), math.NaN())); err != nil {
+				return err
+			}
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package table holds the set of users' own tables, csv. A client column or the files say whose a row is;
-// columns of numbers and categories become the inputs of a network, by what package data measures of them.
+// Package table holds the sets of users' own tables, csv and parquet-columns. A client column or the files say whose
+// a row is; columns of numbers and categories become the inputs of a network, by what package data measures of them.
 package table
 
 import (
@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/fedfast/fedfast/data"
@@ -23,33 +22,50 @@ import (
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
-// Sets returns the set of users' own tables.
+// kind is a kind of files of tables: their endings, what a row is called in errors, and what opens them.
+type kind struct {
+	endings []string
+	row     string
+	open    func(*data.Config, string) (source, error)
+}
+
+// Sets returns the sets of users' own tables.
 func Sets() []data.Set {
-	return []data.Set{{SetInfo: data.SetInfo{
-		Name: "csv", Kind: data.Vector, Input: "inputs of its columns", OwnTest: true, Table: true,
-		Doc: "your own tables in text form, with tabs, semicolons, | or commas between fields. data.label_column names " +
-			"what to predict, data.client_column whose a row is; without it each of several files is a client. Columns are " +
-			"numbers, dates (days since 1970) or categories (an input for each), by their values or data.columns",
-		Clients: "by data.client_column, or one per file, else dealt",
-		Samples: "as in the files",
-		Path: "a file, a pattern such as \"sites/*.csv\", or a folder with .csv, .tsv, .data or .txt files, plain, .gz or " +
-			".zst: names with the word test, of files or their folders, hold the test samples",
-	}, Load: func(ctx context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
-		t := &table{cfg: &cfg, fed: &data.Federation{H: 1, W: 1}, byName: map[string]*column{}, names: map[string]string{}}
-		t.seen = map[string]bool{}
-		if err := t.read(ctx); err != nil {
-			return nil, nil, err
-		}
-		if err := cmp.Or(t.decide(), t.classes()); err != nil {
-			return nil, nil, err
-		}
-		return t.examples()
-	}}}
+	set := func(name, form, files string, k kind) data.Set {
+		return data.Set{SetInfo: data.SetInfo{
+			Name: name, Kind: data.Vector, Input: "inputs of its columns", OwnTest: true, Table: true,
+			Doc: "your own tables " + form + ". data.label_column names what to predict, data.client_column whose a row is; " +
+				"without it each of several files is a client. Columns are numbers, dates (days since 1970) or " +
+				"categories (an input for each), by their values or data.columns",
+			Clients: "by data.client_column, or one per file, else dealt",
+			Samples: "as in the files",
+			Path: "a file, a pattern such as \"sites/*" + k.endings[0] + "\", or a folder with " + files +
+				": names with the word test, of files or their folders, hold the test samples",
+		}, Load: func(ctx context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
+			t := &table{cfg: &cfg, kind: k, fed: &data.Federation{H: 1, W: 1}, byName: map[string]*column{}}
+			t.names, t.seen = map[string]string{}, map[string]bool{}
+			if err := t.read(ctx); err != nil {
+				return nil, nil, err
+			}
+			if err := cmp.Or(t.decide(), t.classes()); err != nil {
+				return nil, nil, err
+			}
+			return t.examples()
+		}}
+	}
+	return []data.Set{
+		set("csv", "in text form, with tabs, semicolons, | or commas between fields",
+			".csv, .tsv, .data or .txt files, plain, .gz or .zst",
+			kind{[]string{".csv", ".tsv", ".data", ".txt"}, "line", openRows}),
+		set("parquet-columns", "in Parquet's format, a row a sample, as DataFrame.to_parquet saves them", ".parquet files",
+			kind{[]string{".parquet", ".pq"}, "row", openParquet}),
+	}
 }
 
 // table are the rows of files, those for training first.
 type table struct {
 	cfg     *data.Config
+	kind    kind
 	fed     *data.Federation
 	columns []*column
 	byName  map[string]*column
@@ -73,18 +89,12 @@ func (t *table) list(text string, names []string) {
 
 // read reads all files.
 func (t *table) read(ctx context.Context) error {
-	train, test, left, err := own.Find(t.cfg.Path, ".csv", ".tsv", ".data", ".txt")
+	train, test, notes, err := own.Find(t.cfg.Path, t.kind.endings...)
 	if err != nil {
 		return err
 	}
 	files, size := slices.Concat(train, test), int64(0)
-	for _, list := range [][]string{left, test} {
-		for i, path := range list {
-			list[i] = strings.TrimPrefix(filepath.ToSlash(path), filepath.ToSlash(filepath.Clean(t.cfg.Path))+"/")
-		}
-	}
-	t.list("files that are left out: ", left)
-	t.list("files with test samples, by their names: ", test)
+	t.fed.Notes = notes
 	for _, path := range files {
 		if info, err := os.Stat(path); err == nil {
 			size += info.Size()
@@ -109,35 +119,41 @@ func (t *table) read(ctx context.Context) error {
 
 // file reads a file, of one client where several have a file each.
 func (t *table) file(ctx context.Context, path string, budget *memory.Budget, several, test bool) (err error) {
-	f, err := openRows(t.cfg, path)
+	f, err := t.kind.open(t.cfg, path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if f.note != "" && len(t.clients) == 0 {
-		t.note("%s: %s", filepath.Base(path), f.note)
+	names, note := f.columns()
+	if note != "" && len(t.clients) == 0 {
+		t.note("%s: %s", filepath.Base(path), note)
 	}
-	must := func(key, name string) error {
-		if slices.Contains(f.names, name) {
-			return nil
-		}
-		return fmt.Errorf("data.%s = %q: %s has no such column, but %s", key, name, path, oneline.Names(f.names))
+	label, owner := slices.Index(names, t.cfg.LabelColumn), slices.Index(names, t.cfg.ClientColumn)
+	l, client, missing := t.cfg.LabelColumn, "", []string{}
+	if label < 0 {
+		missing = append(missing, fmt.Sprintf("data.label_column = %q", l))
 	}
-	if err := must("label_column", t.cfg.LabelColumn); err != nil {
-		return err
+	pooled := owner < 0 && t.cfg.ClientColumn == "" && t.cfg.Partition == "" && !several && !test
+	if owner < 0 && t.cfg.ClientColumn != "" && !test || pooled && label < 0 {
+		missing = append(missing, fmt.Sprintf("data.client_column = %q", t.cfg.ClientColumn))
 	}
-	l, names := t.cfg.LabelColumn, f.names
-	if l == t.cfg.ClientColumn || slices.Contains(t.cfg.DropColumns, l) || slices.Contains(names, l+".1") {
+	if len(missing) > 0 {
+		return fmt.Errorf("%s: %s has no such column, but %s", strings.Join(missing, ", "), path, oneline.Names(names))
+	}
+	if label == owner || slices.Contains(t.cfg.DropColumns, l) || slices.Contains(names, l+".1") {
 		return fmt.Errorf("data.label_column = %q: must be one column of %s, not dropped, and not the clients'", l, path)
 	}
-	if err := must("client_column", t.cfg.ClientColumn); err != nil && t.cfg.ClientColumn != "" && !test {
-		return err
+	if pooled {
+		return fmt.Errorf("data.client_column is not set, and there is one file: set it (the columns are %s), or have the "+
+			"samples dealt, such as with data.partition = %q", oneline.Names(names), deal.WayIID)
 	}
-	columns := make([]*column, len(f.names))
-	for i, name := range f.names {
+	columns, read := make([]*column, len(names)), make([]bool, len(names))
+	for i, name := range names {
 		t.seen[name] = true
-		if t.byName[name] == nil && name != t.cfg.ClientColumn && !slices.Contains(t.cfg.DropColumns, name) {
-			c := &column{Column: data.Column{Name: name}, cfg: t.cfg, budget: budget, seen: map[string]float32{}}
+		dropped := slices.Contains(t.cfg.DropColumns, name) || strings.HasPrefix(name, "__index_level_") // of pandas
+		if t.byName[name] == nil && name != t.cfg.ClientColumn && !dropped {
+			c := &column{Column: data.Column{Name: name}, cfg: t.cfg, budget: budget, row: t.kind.row}
+			c.seen = map[string]float32{}
 			c.values = slices.Repeat([]float32{float32(math.NaN())}, len(t.clients))
 			if t.byName[name] = c; name == t.cfg.LabelColumn {
 				t.label = c
@@ -146,8 +162,8 @@ func (t *table) file(ctx context.Context, path string, budget *memory.Budget, se
 			}
 		}
 		columns[i] = t.byName[name]
+		read[i] = columns[i] != nil || i == owner
 	}
-	client, owner := "", slices.Index(f.names, t.cfg.ClientColumn)
 	if base, _ := own.Base(path); several && t.cfg.ClientColumn == "" {
 		client = cmp.Or(part.ReplaceAllString(base, ""), base)
 		if own := t.names[client]; own != "" && own != filepath.Dir(path) && !test {
@@ -156,25 +172,31 @@ func (t *table) file(ctx context.Context, path string, budget *memory.Budget, se
 		}
 		t.names[client] = filepath.Dir(path)
 	}
-	return f.each(ctx, func(line int, values []string) error {
-		if owner >= 0 {
-			if own.IsMissing(values[owner]) {
-				return fmt.Errorf("%s line %d: no client (data.client_column); leave such rows out", path, line)
+	return f.each(ctx, read, func(i, line int, text string, x float64) error {
+		if i == owner {
+			if text == "" && x == x {
+				if text, err = own.Whole(names[i], x); err != nil {
+					return fmt.Errorf("%s %s %d: %w", path, t.kind.row, line, err)
+				}
 			}
-			if client = t.names[values[owner]]; client == "" {
-				client = strings.Clone(values[owner])
+			if own.IsMissing(text) {
+				return fmt.Errorf("%s %s %d: no client (data.client_column); leave such rows out", path, t.kind.row, line)
+			}
+			if client = t.names[text]; client == "" {
+				client = strings.Clone(text)
 				t.names[client] = client
 			}
 		}
-		t.clients = append(t.clients, client)
-		for i, c := range columns {
-			if c != nil {
-				if err := c.add(values[i], path, line); err != nil {
-					return err
-				}
+		if i == owner || i == label && owner < 0 {
+			t.clients = append(t.clients, client)
+			if err := budget.Take(int64(4*len(columns) + textSize)); err != nil {
+				return err
 			}
 		}
-		return budget.Take(int64(4*len(columns) + textSize))
+		if columns[i] == nil {
+			return nil
+		}
+		return columns[i].add(text, x, path, line)
 	})
 }
 
@@ -343,32 +365,20 @@ func (t *table) examples() (*data.Federation, []data.Examples, error) {
 		all = data.NumbersView(all, 1, t.label.values)
 	}
 	if n < len(labels) {
-		t.note("%d of %d rows are left out: they have no label, or a missing value (data.impute = %q)",
-			len(labels)-n, len(labels), t.cfg.Impute)
+		why := "no label"
+		if drop {
+			why += fmt.Sprintf(", or a missing value (data.impute = %q)", t.cfg.Impute)
+		}
+		t.note("%d of %d rows are left out: they have %s", len(labels)-n, len(labels), why)
 		all = all.Pick(kept)
 	}
-	central := train < n && clients[n-1] == ""
 	named := slices.ContainsFunc(clients[train:], func(id string) bool { return id != "" })
 	if named && slices.Contains(clients[train:], "") {
 		return nil, nil, fmt.Errorf("%s: some files with test samples have the column %s (data.client_column) and "+
 			"some have not", t.cfg.Path, oneline.Name(t.cfg.ClientColumn))
 	}
-	switch {
-	case clients[0] == "" && t.cfg.Partition == "":
-		columns := oneline.Names(slices.Sorted(maps.Keys(t.byName)))
-		return nil, nil, fmt.Errorf("data.client_column is not set, and there is one file: set it (the columns are %s), "+
-			"or have the samples dealt, such as with data.partition = %q", columns, deal.WayIID)
-	case clients[0] == "":
-		return t.fed, []data.Examples{{Train: all.Part(0, train), Test: all.Part(train, n), Pooled: true}}, nil
-	case central:
-		test := data.Examples{Test: all.Part(train, n), Central: true}
-		return t.fed, append(byClient(all.Part(0, train), clients[:train], train), test), nil
+	if clients[0] == "" || !named {
+		clients = clients[:slices.Index(append(clients, ""), "")]
 	}
-	return t.fed, byClient(all, clients, train), nil
-}
-
-// byClient returns the samples of the clients, who are sorted by their numbers if all have one.
-func byClient(all data.View, clients []string, train int) []data.Examples {
-	named := func(id string) bool { _, err := strconv.ParseInt(id, 10, 64); return err != nil }
-	return data.ByClient(all, clients, train, !slices.ContainsFunc(clients, named))
+	return t.fed, data.ByClient(all, clients, train), nil
 }

@@ -1,0 +1,117 @@
+package table_test
+
+import (
+	"encoding/csv"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	library "github.com/parquet-go/parquet-go"
+
+	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/internal/test/settest"
+)
+
+// visit is a row of a table as pandas saves them: what may be missing is optional.
+type visit struct {
+	Age      *float64  `parquet:"age,optional"`
+	Sex      *string   `parquet:"sex,optional,dict"`
+	Smokes   *bool     `parquet:"smokes,optional"`
+	Born     int32     `parquet:"born,date"`
+	Seen     time.Time `parquet:"seen,timestamp(nanosecond)"`
+	Cost     int64     `parquet:"cost,decimal(2:12)"`
+	Steps    *int64    `parquet:"steps,optional"`
+	Cells    uint32    `parquet:"cells"`
+	Lab      lab       `parquet:"lab"`
+	Hospital uint64    `parquet:"hospital"`
+	Ill      string    `parquet:"ill,delta"`
+	Index    int64     `parquet:"__index_level_0__"`
+}
+
+type lab struct {
+	Iron float32 `parquet:"iron,split"`
+}
+
+// visits returns rows, some of which have gaps, and the same as text.
+func visits(t testing.TB, n int) ([]visit, string) {
+	t.Helper()
+	var text strings.Builder
+	w := csv.NewWriter(&text)
+	settest.Must(t, w.Write(strings.Split("age,sex,smokes,born,seen,cost,steps,cells,lab.iron,hospital,ill", ",")))
+	all := make([]visit, n)
+	for i := range all {
+		day := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(i*7001) * time.Second)
+		v := visit{
+			Age: new(20.5 + float64(i%977)/8), Sex: new([]string{"f", "m", "x"}[i%3]), Smokes: new(i%5 == 0),
+			Born: int32(i%9000 - 99), Seen: day, Cost: int64(i*i%99991 - 50), Steps: new(int64(i) * 3),
+			Cells: math.MaxUint32 - uint32(i%5001),
+			Lab:   lab{float32(i%64) / 4}, Hospital: math.MaxUint64 - uint64(i%4),
+			Ill: []string{"no", "yes"}[i/3%2], Index: int64(i),
+		}
+		row := []string{
+			fmt.Sprint(*v.Age), *v.Sex, fmt.Sprint(*v.Smokes), time.Unix(int64(v.Born)*86400, 0).UTC().Format(time.DateOnly),
+			day.Format(time.RFC3339), fmt.Sprintf("%.2f", float64(v.Cost)/100), fmt.Sprint(*v.Steps), fmt.Sprint(v.Cells),
+			fmt.Sprint(v.Lab.Iron), fmt.Sprint(v.Hospital), v.Ill,
+		}
+		if i%7 == 3 {
+			v.Age, row[0] = nil, ""
+		}
+		if i%11 == 4 {
+			v.Age, row[0] = new(math.NaN()), "NaN"
+		}
+		if i%13 == 5 {
+			v.Sex, row[1] = nil, ""
+		}
+		if i%6 == 2 {
+			v.Smokes, row[2] = nil, ""
+		}
+		if i%5 == 1 || i > n/2 && i < n*3/4 { // also whole pages of none
+			v.Steps, row[6] = nil, ""
+		}
+		all[i] = v
+		settest.Must(t, w.Write(row))
+	}
+	w.Flush()
+	return all, text.String()
+}
+
+// TestParquetIsAsText: a table is the same from Parquet's columns as from text, with few and with many values.
+func TestParquetIsAsText(t *testing.T) {
+	for _, n := range []int{60, 20_000} {
+		rows, text := visits(t, n)
+		dir := settest.Folder(t, map[string]string{"a.csv": text})
+		f, err := os.Create(filepath.Join(dir, "a.parquet"))
+		settest.Must(t, err)
+		w := library.NewGenericWriter[visit](f, library.Compression(&library.Zstd), library.MaxRowsPerRowGroup(7000),
+			library.PageBufferSize(4000))
+		_, err = w.Write(rows)
+		settest.Must(t, err)
+		settest.Must(t, w.Close())
+		settest.Must(t, f.Close())
+		cfg := data.Config{
+			Name: "csv", Path: filepath.Join(dir, "a.csv"),
+			TableConfig: data.TableConfig{LabelColumn: "ill", ClientColumn: "hospital", Missing: []string{"-0.5"}},
+		}
+		want := opened(t, cfg)
+		cfg.Name, cfg.Path = "parquet-columns", filepath.Join(dir, "a.parquet")
+		got := opened(t, cfg)
+		if got != want || !strings.Contains(got, "numbers: age, born, seen, cost, steps, cells, lab.iron") ||
+			!strings.HasPrefix(got, "[18446744073709551612 ") {
+			t.Errorf("%d rows: from Parquet\n%.3000s\nfrom text\n%.3000s", n, got, want)
+		}
+		cfg.LabelColumn, cfg.ClientColumn, cfg.DropColumns = "", "site", []string{"x"}
+		if got, want := opened(t, cfg), `data.label_column = "", data.client_column = "site": `; !strings.Contains(got,
+			want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+		cfg.LabelColumn, cfg.ClientColumn, cfg.DropColumns = "ill", "age", nil
+		if got, want := opened(t, cfg), "a.parquet row 1: 20.5 names a client; read are integers and names"; n < 99 &&
+			!strings.Contains(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
