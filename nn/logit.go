@@ -3,6 +3,7 @@ package nn
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Logit makes the one value z of its input the outputs (0, z) of two classes: the softmax
@@ -80,7 +81,7 @@ func (m *Model) withLogit() (*Model, error) {
 		return nil, fmt.Errorf("model %s: the loss %q is for a network of one output without choices; this has %d",
 			m.name, Logistic, m.classes)
 	}
-	c, err := NewModel(m.name, m.input, 2, append(m.layers[:len(m.layers):len(m.layers)], Logit{})...)
+	c, err := NewModel(m.name, m.input, 2, append(slices.Clip(m.layers), Logit{})...)
 	if err == nil {
 		c.doc, c.start, c.precision = m.doc, m.start, m.precision
 	}

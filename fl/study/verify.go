@@ -170,7 +170,7 @@ func (v *verifier) concluded(r store.Row) bool {
 
 // verifies reports whether the models of a trial are measured.
 func (v *verifier) verifies(number int) bool {
-	return v.Part.Rounds == 0 && (v.Trial == Every || v.Trial == number)
+	return v.Rounds == 0 && (v.Trial == Every || v.Trial == number)
 }
 
 // measures counts a model that the record tells of and reports whether it is measured.
@@ -323,8 +323,8 @@ func (v *verifier) train(ctx context.Context) error {
 			continue
 		}
 		to := t.Rounds()
-		if v.out.Trials++; v.Part.Rounds > 0 && (v.Watch.Trace != nil || v.Part.Rounds < to) {
-			to = v.Part.Rounds
+		if v.out.Trials++; v.Rounds > 0 && (v.Watch.Trace != nil || v.Rounds < to) {
+			to = v.Rounds
 		}
 		if t.Repeated < to {
 			if err := t.Verify(ctx, to, v.Watch); err != nil {

@@ -59,9 +59,9 @@ func (o *reproOptions) list(ctx context.Context, a *app, args []string) error {
 		if e.SecondsEstimate != nil {
 			seconds = inWords(*e.SecondsEstimate)
 		} else {
-			hand, seeds = "-", "-"
+			hand, seeds, seconds = "-", "-", strings.TrimSuffix("- ("+e.Why+")", " ()")
 		}
-		return []string{e.Name, e.Published.Or(e.Instead), dash(e.Unit), dash(e.Data), hand, seeds, seconds + because(e.Why)}
+		return []string{e.Name, e.Published.Or(e.Instead), dash(e.Unit), dash(e.Data), hand, seeds, seconds}
 	})
 }
 
@@ -93,12 +93,4 @@ func (o *reproOptions) listTables(a *app, cells []repro.Cell) error {
 		hand := fmt.Sprintf("%d of %d", found, len(l.needs))
 		return []string{name, strconv.Itoa(l.numbers), hand, strings.Join(l.needs, ", "), l.paper}
 	})
-}
-
-// because adds why a cell cannot be run.
-func because(why string) string {
-	if why == "" {
-		return ""
-	}
-	return " (" + why + ")"
 }

@@ -117,8 +117,10 @@ func (a *app) retrain(ctx context.Context, d *view.Diff, dirs []string, part stu
 func distances(d *view.Diff, title string) *figure.Figure {
 	f := &figure.Figure{Name: "distance", Title: title, Note: "What the rounds recorded, absolute; weights by training again."}
 	for _, of := range [][2]string{
-		{"train_loss", "difference of training loss"}, {"score", "difference of score"},
-		{"test_error", "difference of test error"}, {"weights", "distance of weights, share of A's norm"},
+		{"train_loss", "difference of training loss"},
+		{"score", "difference of score"},
+		{"test_error", "difference of test error"},
+		{"weights", "distance of weights, share of A's norm"},
 	} {
 		line := figure.Line{Name: "A to B"}
 		for _, at := range d.Distances {
