@@ -324,7 +324,7 @@ func TestSets(t *testing.T) {
 		"leaf-femnist", "leaf-shakespeare", "leaf-sent140", "leaf-celeba",
 		"cifar10", "cifar100", "synthetic", "tff-femnist", "tff-femnist-digits", "tff-shakespeare", "tff-cifar100",
 		"stackoverflow", "stackoverflow-tags", "stackexchange", "stackexchange-tags",
-		"npz-images", "npz-vectors", "npz-tokens", "parquet", "parquet-text", "csv", "glyphs",
+		"npz-images", "npz-vectors", "npz-tokens", "parquet", "parquet-text", "csv", "parquet-columns", "glyphs",
 	}; !slices.Equal(names, want) {
 		t.Errorf("sets %q", names)
 	}
