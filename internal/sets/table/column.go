@@ -237,7 +237,7 @@ func (c *column) categories(given []string) error {
 		return c.errorf("more than %d different values", maxTexts)
 	}
 	for i, x := range c.numbers {
-		if c.odd == "" {
+		if c.odd == "" && math.Abs(x) <= exact {
 			c.texts[i] = plain(x)
 		}
 		if given != nil && !slices.Contains(given, c.texts[i]) {

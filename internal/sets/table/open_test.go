@@ -237,6 +237,13 @@ func TestOddFiles(t *testing.T) {
 			[]string{"[0 -1.3416408]"},
 		},
 		{
+			"labels that floats do not tell apart",
+			map[string]string{"a.csv": "age,y,who\n20,1436278513418522601,a\n30,1436278513418522602,a\n" +
+				"40,1436278513418522601,b\n50,1436278513418522602,b\n"},
+			nil,
+			[]string{"label y: 2 classes", "1436278513418522602"},
+		},
+		{
 			"dates",
 			map[string]string{
 				"a.csv": "day,y,who\n1970-01-02,0,a\n1970-01-03,1,a\n1970-01-04T12:00:00,1,b\n1970-01-05,0,b\n",
