@@ -322,7 +322,7 @@ func TestWhatCannotBePrivate(t *testing.T) {
 		`"shuffle": which clients`:    func(c *Config) { c.Privacy, c.Shuffle, c.Fleet = nil, true, &fleet.Config{} },
 		"leave Poisson or Shuffle":    func(c *Config) { c.Privacy, c.Shuffle, c.Poisson = nil, true, true },
 		"dp.quantile = 1":             func(c *Config) { c.Privacy = &Privacy{Clip: 1, Quantile: 1} },
-		`sampling: with replacement`:           func(c *Config) { c.Replacement = true },
+		`sampling: with replacement`:  func(c *Config) { c.Replacement = true },
 		"leave [fleet] out":           func(c *Config) { c.Fleet = &fleet.Config{} },
 		`"gathering" send more`:       func(c *Config) { c.Method = gathering(nil) },
 		`"poisson": a client is`:      func(c *Config) { c.Privacy, c.Poisson, c.Replacement = nil, true, true },

@@ -54,8 +54,10 @@ func visits(t testing.TB, n int) ([]visit, string) {
 			Ill: []string{"no", "yes"}[i/3%2], Index: int64(i),
 		}
 		row := []string{
-			fmt.Sprint(*v.Age), *v.Sex, strconv.FormatBool(*v.Smokes), time.Unix(int64(v.Born)*86400, 0).UTC().Format(time.DateOnly),
-			day.Format(time.RFC3339), fmt.Sprintf("%.2f", float64(v.Cost)/100), strconv.FormatInt(int64(*v.Steps), 10), fmt.Sprint(v.Cells),
+			fmt.Sprint(*v.Age), *v.Sex, strconv.FormatBool(*v.Smokes),
+			time.Unix(int64(v.Born)*86400, 0).UTC().Format(time.DateOnly),
+			day.Format(time.RFC3339), fmt.Sprintf("%.2f", float64(v.Cost)/100), strconv.FormatInt(int64(*v.Steps), 10),
+			fmt.Sprint(v.Cells),
 			fmt.Sprint(v.Lab.Iron), strconv.FormatUint(v.Hospital, 10), v.Ill,
 		}
 		if i%7 == 3 {
