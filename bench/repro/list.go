@@ -70,7 +70,7 @@ type appraiser struct {
 // cost writes to e what a seed takes, or why that is not known.
 func (a *appraiser) cost(ctx context.Context, t *Training, o Options, e *Entry) error {
 	if t.Board {
-		e.Why = "a method of the board takes some two minutes of a core on a federation, its seeds included"
+		e.Why = "two minutes of a core with its seeds"
 		return nil
 	}
 	c, _, err := t.config(o, 1, "")

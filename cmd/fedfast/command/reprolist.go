@@ -55,13 +55,11 @@ func (o *reproOptions) list(ctx context.Context, a *app, args []string) error {
 		return usageError{err}
 	}
 	return printList(a, entries, []string{"name", "published", "unit", "data", "available", "seeds", "time of a seed"}, func(e repro.Entry) []string {
-		hand, seeds, seconds := yes(e.AtHand), strconv.Itoa(e.Seeds), "-"
-		if e.SecondsEstimate != nil {
-			seconds = inWords(*e.SecondsEstimate)
-		} else {
-			hand, seeds, seconds = "-", "-", strings.TrimSuffix("- ("+e.Why+")", " ()")
+		row := []string{e.Name, e.Published.Or(e.Instead), dash(e.Unit), dash(e.Data)}
+		if e.SecondsEstimate == nil {
+			return append(row, "-", "-", strings.TrimSuffix("- ("+e.Why+")", " ()"))
 		}
-		return []string{e.Name, e.Published.Or(e.Instead), dash(e.Unit), dash(e.Data), hand, seeds, seconds}
+		return append(row, yes(e.AtHand), strconv.Itoa(e.Seeds), inWords(*e.SecondsEstimate))
 	})
 }
 

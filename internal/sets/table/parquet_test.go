@@ -56,8 +56,8 @@ func visits(t testing.TB, n int) ([]visit, string) {
 		row := []string{
 			fmt.Sprint(*v.Age), *v.Sex, strconv.FormatBool(*v.Smokes),
 			time.Unix(int64(v.Born)*86400, 0).UTC().Format(time.DateOnly),
-			day.Format(time.RFC3339), fmt.Sprintf("%.2f", float64(v.Cost)/100), strconv.FormatInt(int64(*v.Steps), 10),
-			fmt.Sprint(v.Cells),
+			day.Format(time.RFC3339), fmt.Sprintf("%.2f", float64(v.Cost)/100), strconv.FormatInt(*v.Steps, 10),
+			strconv.FormatUint(uint64(v.Cells), 10),
 			fmt.Sprint(v.Lab.Iron), strconv.FormatUint(v.Hospital, 10), v.Ill,
 		}
 		if i%7 == 3 {

@@ -126,8 +126,8 @@ func (t *trained) point(until float64) Point {
 	p := Point{Name: t.name, X: t.x, Seconds: t.seconds()}
 	p.errors = list.Of(t.runs, func(r *result.RunResult) float64 {
 		x := math.NaN()
-		for _, c := range r.Curve {
-			if c.Clock == nil || *c.Clock <= until*(1+1e-9) {
+		for i, c := range r.Curve { // before the first one nothing was measured
+			if i == 0 || c.Clock == nil || *c.Clock <= until*(1+1e-9) {
 				x = c.TestError
 			}
 		}
@@ -220,8 +220,12 @@ func (f *Found) settings(_ *Plan, a *Answer) {
 	a.Points = []Point{f.of[a.ID][0].point(math.Inf(1)), f.of[federate][0].point(math.Inf(1))}
 	given, tuned := &a.Points[0], &a.Points[1]
 	tuned.Name, a.key = "tuned", tuned.over(given)
+	head := "Train with %s."
+	if a.key.Mean > 0 {
+		head = "Keep the values as given: tuning found no better ones; try a larger budget. All else here is with %s."
+	}
 	a.Answer = []string{
-		fmt.Sprintf("Train with %s.", result.Assigned(f.study.Tune.Best.Params, f.study.Tune.Best.Params.Keys())),
+		fmt.Sprintf(head, result.Assigned(f.study.Tune.Best.Params, f.study.Tune.Best.Params.Keys())),
 		fmt.Sprintf("The %s is then %s, and with the values as given %s: %s.", f.name, f.text(tuned.Error),
 			f.text(given.Error), f.differs(a.key, "")),
 	}
