@@ -17,6 +17,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/plan"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
@@ -129,18 +130,19 @@ func (o *planOptions) run(ctx context.Context, a *app, args []string, given bool
 }
 
 // open reads the plan of the directory, or makes one.
-func (o *planOptions) open(ctx context.Context, a *app, args []string, given bool, work workdir.Options) (
-	*plan.Plan, error,
-) {
+func (o *planOptions) open(ctx context.Context, a *app, args []string, set bool, w workdir.Options,
+) (*plan.Plan, error) {
 	old, err := plan.Read(o.dir)
 	began := !errors.Is(err, fs.ErrNotExist)
 	switch {
-	case began && (err != nil || !given):
+	case began && (err != nil || !set):
 		return old, err
 	case o.check != "" && !began:
 		return nil, usageError{fmt.Errorf("--check: %s holds no plan; make one first", o.dir)}
+	case !began && store.Exists(o.dir):
+		return nil, usageError{fmt.Errorf("--study: %s is a study; choose another directory for the plan", o.dir)}
 	}
-	if len(args) > 0 && strings.EqualFold(filepath.Ext(args[0]), ".csv") {
+	if len(args) > 0 && strings.Contains(strings.ToLower(filepath.Base(args[0])), ".csv") {
 		o.base.Text, o.sets, args = ofTable, append([]string{"data.path=" + strconv.Quote(args[0])}, o.sets...), nil
 	}
 	c, places, err := o.load(a, args, "")
@@ -155,7 +157,7 @@ func (o *planOptions) open(ctx context.Context, a *app, args []string, given boo
 		return nil, usageError{err}
 	}
 	if !began {
-		p, err := plan.New(ctx, c, o.Network, o.budget.Minutes(), work)
+		p, err := plan.New(ctx, c, o.Network, o.budget.Minutes(), w)
 		if err != nil {
 			return nil, usageError{places.Explain(err)}
 		}

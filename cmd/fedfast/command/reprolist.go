@@ -88,7 +88,6 @@ func (o *reproOptions) listTables(a *app, cells []repro.Cell) error {
 			_, err := repro.Locate(needs, o.Data)
 			return err == nil
 		})
-		hand := fmt.Sprintf("%d of %d", found, len(l.needs))
-		return []string{name, strconv.Itoa(l.numbers), hand, strings.Join(l.needs, ", "), l.paper}
+		return []string{name, fmt.Sprint(l.numbers), fmt.Sprint(found, " of ", len(l.needs)), strings.Join(l.needs, ", "), l.paper}
 	})
 }
