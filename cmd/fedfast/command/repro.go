@@ -57,7 +57,7 @@ func newRepro(a *app) *cobra.Command {
 	f.Var(&o.shard, "shard", "run one part of the work: 2/5 is the second of five")
 	f.IntSliceVar(&o.Only, "only", nil, "run only these seeds, such as 3 or 2,5,7")
 	f.StringVar(&o.out, "out", "repro", "write studies and metrics to `DIR`")
-	f.BoolVar(&o.pack, "pack", false, "also write each seed's study beside its metrics, as one file for `fedfast verify`")
+	f.BoolVar(&o.pack, "pack", false, "also write each seed's study beside its metrics, as one file for fedfast verify")
 	f.BoolVar(&o.keep, "keep-studies", false, "keep finished studies and their models, not only metrics")
 	o.site.addFlags(cmd, "--out")
 	o.addFlags(cmd)

@@ -44,7 +44,7 @@ func newReplay(a *app) *cobra.Command {
 		RunE:    a.work(func(cmd *cobra.Command, args []string) error { return o.replay(cmd.Context(), a, args[0]) }),
 	}
 	cmd.Flags().Uint32Var(&o.trial, "trial", 0, "in the trial of the `NUMBER`")
-	cmd.Flags().Uint32Var(&o.round, "round", 1, "in the round of the `NUMBER`, from 1")
+	cmd.Flags().Uint32Var(&o.round, "round", 0, "in the round of the `NUMBER`, from 1")
 	cmd.Flags().StringVar(&o.client, "client", "", "of the `CLIENT`: its index, from 0, or its name in the data")
 	cmd.Flags().StringVar(&o.weights, "weights", "", "write the weights to `FILE` with -before and -after in the name")
 	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "set `KEY=VALUE` of places of files, such as data.path (repeatable)")

@@ -189,7 +189,7 @@ func New(ctx context.Context, c *config.Config, n Network, minutes float64, o wo
 				p.Questions = append(p.Questions, q.id)
 				total += float64(s.seeds) * s.rounds * cost[i]
 			} else {
-				left = append(left, fmt.Sprintf("%s: does not fit into %v minutes", q.id, minutes))
+				left = append(left, fmt.Sprintf("%s: does not fit into %.3g minutes", q.id, minutes))
 			}
 		}
 		if total *= safety; total > 60*minutes {
@@ -203,7 +203,7 @@ func New(ctx context.Context, c *config.Config, n Network, minutes float64, o wo
 		p.Config = string(text)
 		return p, err
 	}
-	return nil, fmt.Errorf("--budget: %v minutes; the smallest plan takes about %v here: give more, or train less, "+
+	return nil, fmt.Errorf("--budget: %.3g minutes; the smallest plan takes about %v here: give more, or train less, "+
 		"such as --set rounds=%d", minutes, round2(total/60), max(1, c.Rounds/4))
 }
 
