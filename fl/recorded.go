@@ -90,7 +90,7 @@ func (r *Recorded) Clients(trial, round int) []int {
 // not count. Its loss is NaN.
 func (r *Recorded) Score(trial, round int, errors []float64, dropped []int, o ScoreOptions) Score {
 	clients := r.Clients(trial, round)
-	result := &RoundResult{Round: round, draws: kernels.Key(r.Seed, uint64(trial), uint64(round), purposeScore), Slots: make([]Slot, len(clients))}
+	result := &RoundResult{Round: round, draws: kernels.Key(r.Seed, uint64(trial), uint64(round), purposeScore), numbers: r.Numbers, Slots: make([]Slot, len(clients))}
 	for i, c := range clients {
 		result.Slots[i] = Slot{Client: c, ValExamples: r.Val[c], Before: scoreOfRecorded(errors[c], r.Numbers)}
 	}

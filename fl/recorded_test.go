@@ -19,13 +19,16 @@ func TestRecordedRegressions(t *testing.T) {
 		for _, o := range []ScoreOptions{{}, {Uniform: true}, {Clients: 2}} {
 			clients := r.Clients(0, round)
 			live := &RoundResult{
-				Round: round, draws: kernels.Key(r.Seed, 0, uint64(round), purposeScore),
+				Round: round, draws: kernels.Key(r.Seed, 0, uint64(round), purposeScore), numbers: true,
 				Slots: make([]Slot, len(clients)),
 			}
 			for i, c := range clients {
 				live.Slots[i] = Slot{Client: c, ValExamples: r.Val[c], Before: whole(c), Dropped: i == 1}
 			}
 			want, got := live.Score(false, o), r.Score(0, round, mse, []int{1}, o)
+			if o.Clients == 0 && got.Error < 1e5 {
+				t.Errorf("round %d, %+v: %v with a client that was dropped", round, o, got.Error)
+			}
 			if got.Error != want.Error || got.Metric("rmse") != want.Metric("rmse") {
 				t.Errorf("round %d, %+v: %v, want %v", round, o, got.Error, want.Error)
 			}
