@@ -88,6 +88,6 @@ func (o *reproOptions) listTables(a *app, cells []repro.Cell) error {
 			_, err := repro.Locate(needs, o.Data)
 			return err == nil
 		})
-		return []string{name, fmt.Sprint(l.numbers), fmt.Sprint(found, " of ", len(l.needs)), strings.Join(l.needs, ", "), l.paper}
+		return []string{name, strconv.Itoa(l.numbers), fmt.Sprint(found, " of ", len(l.needs)), strings.Join(l.needs, ", "), l.paper}
 	})
 }
