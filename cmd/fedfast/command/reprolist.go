@@ -83,11 +83,11 @@ func (o *reproOptions) listTables(a *app, cells []repro.Cell) error {
 		}
 	}
 	return printList(a, names, []string{"name", "numbers", "available", "data", "paper"}, func(name string) []string {
-		l := tables[name]
-		found := list.Count(l.needs, func(needs string) bool {
-			_, err := repro.Locate(needs, o.Data)
+		l, needs := tables[name], tables[name].needs
+		n := list.Count(needs, func(name string) bool {
+			_, err := repro.Locate(name, o.Data)
 			return err == nil
 		})
-		return []string{name, strconv.Itoa(l.numbers), fmt.Sprint(found, " of ", len(l.needs)), strings.Join(l.needs, ", "), l.paper}
+		return []string{name, strconv.Itoa(l.numbers), fmt.Sprint(n, " of ", len(needs)), strings.Join(needs, ", "), l.paper}
 	})
 }
