@@ -10,7 +10,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/fedfast/fedfast/internal/list"
 	tunerv1 "github.com/fedfast/fedfast/tuners/internal/proto"
 )
 
@@ -67,9 +66,11 @@ func (r *Remote) Describe(ctx context.Context) (Description, error) {
 	if err != nil {
 		return Description{}, received(err)
 	}
-	d, err := descriptionFromWire(w)
-	if err != nil {
-		return Description{}, errors.New(Plain(err.Error(), maxSaid))
+	d := carried[Description](w)
+	for _, dim := range d.Adds {
+		if err := dim.Check(); err != nil {
+			return Description{}, errors.New(Plain("added dimension: "+err.Error(), maxSaid))
+		}
 	}
 	return d, nil
 }
@@ -89,12 +90,9 @@ func (r *Remote) Validate(ctx context.Context, req ValidateRequest) ([]Problem, 
 
 // validate calls Validate.
 func (r *Remote) validate(ctx context.Context, req ValidateRequest) (*tunerv1.ValidateReply, error) {
-	w, err := r.rpc.Validate(ctx, &tunerv1.ValidateRequest{
-		Tuner: r.name, Space: &tunerv1.Space{Dims: dimsToWire(req.Space)}, Options: paramsToWire(req.Options),
-		Budget: budgetToWire(req.Budget), Objective: objectiveToWire(req.Objective),
-		Extra: objectivesToWire(req.Extra), Constraints: constraintsToWire(req.Constraints),
-		Private: req.Private,
-	})
+	ask := carried[*tunerv1.ValidateRequest](req)
+	ask.Tuner = r.name
+	w, err := r.rpc.Validate(ctx, ask)
 	return w, received(err)
 }
 
@@ -114,7 +112,9 @@ func (r *Remote) Open(ctx context.Context, req OpenRequest) (Session, error) {
 
 // OpenAt opens a session from req.State, the state after seq mutating calls.
 func (r *Remote) OpenAt(ctx context.Context, req OpenRequest, seq uint64) (*RemoteSession, error) {
-	w, err := r.rpc.Open(ctx, openToWire(r.name, req, seq))
+	ask := carried[*tunerv1.OpenRequest](req)
+	ask.Tuner, ask.Resume, ask.Seq = r.name, req.State != nil, seq
+	w, err := r.rpc.Open(ctx, ask)
 	if err != nil {
 		return nil, received(err)
 	}
@@ -166,15 +166,14 @@ func (s *RemoteSession) Suggest(ctx context.Context, n int) ([]Decision, error) 
 	if err != nil {
 		return nil, received(err)
 	}
-	return list.Of(w.GetDecisions(), decisionFromWire), s.answered(w.GetState())
+	return carried[[]Decision](w.GetDecisions()), s.answered(w.GetState())
 }
 
 // Report tells a score.
 func (s *RemoteSession) Report(ctx context.Context, r TrialReport) error {
-	w, err := s.rpc.Report(ctx, &tunerv1.ReportRequest{
-		Session: s.id, Seq: s.seq + 1, Trial: int64(r.Trial), Round: int64(r.Round), Score: r.Score, Failed: r.Failed, Reason: r.Reason,
-		Measured: measuredToWire(r.Measured), Samples: wholeToWire(r.Samples), Values: r.Values,
-	})
+	ask := carried[*tunerv1.ReportRequest](r)
+	ask.Session, ask.Seq = s.id, s.seq+1
+	w, err := s.rpc.Report(ctx, ask)
 	if err != nil {
 		return received(err)
 	}
@@ -183,25 +182,25 @@ func (s *RemoteSession) Report(ctx context.Context, r TrialReport) error {
 
 // PlanRound asks for the params of a round.
 func (s *RemoteSession) PlanRound(ctx context.Context, r PlanRequest) (Plan, error) {
-	req := &tunerv1.PlanRoundRequest{Session: s.id, Seq: s.seq + 1, Trial: int64(r.Trial), Round: int64(r.Round), Slots: int64(r.Slots), ClientKeys: r.ClientKeys}
-	if r.Purpose == Test {
-		req.Purpose, req.Seq = tunerv1.PlanRoundRequest_TEST, s.seq
+	ask := carried[*tunerv1.PlanRoundRequest](r)
+	if ask.Session, ask.Seq = s.id, s.seq+1; r.Purpose == Test {
+		ask.Seq = s.seq
 	}
-	w, err := s.rpc.PlanRound(ctx, req)
+	w, err := s.rpc.PlanRound(ctx, ask)
 	if err != nil {
 		return Plan{}, received(err)
 	}
 	if r.Purpose == Test {
-		return planFromWire(w), nil
+		return carried[Plan](w), nil
 	}
-	return planFromWire(w), s.answered(w.GetState())
+	return carried[Plan](w), s.answered(w.GetState())
 }
 
 // ObserveRound tells how a round went.
 func (s *RemoteSession) ObserveRound(ctx context.Context, o Observation) error {
-	w, err := s.rpc.ObserveRound(ctx, &tunerv1.ObserveRoundRequest{
-		Session: s.id, Seq: s.seq + 1, Trial: int64(o.Trial), Round: int64(o.Round), Slots: slotsToWire(o.Slots), Aggregates: o.Aggregates, Oldest: int64(o.Oldest),
-	})
+	ask := carried[*tunerv1.ObserveRoundRequest](o)
+	ask.Session, ask.Seq = s.id, s.seq+1
+	w, err := s.rpc.ObserveRound(ctx, ask)
 	if err != nil {
 		return received(err)
 	}

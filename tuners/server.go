@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,7 +71,7 @@ func (s *server) Describe(ctx context.Context, r *tunerv1.DescribeRequest) (*tun
 	if err != nil {
 		return nil, answer(err)
 	}
-	return descriptionToWire(d), nil
+	return carried[*tunerv1.DescribeReply](d), nil
 }
 
 func (s *server) Validate(ctx context.Context, r *tunerv1.ValidateRequest) (*tunerv1.ValidateReply, error) {
@@ -78,14 +79,9 @@ func (s *server) Validate(ctx context.Context, r *tunerv1.ValidateRequest) (*tun
 	if err != nil {
 		return nil, err
 	}
-	space, err := spaceFromWire(r.GetSpace())
-	if err != nil {
+	req := carried[ValidateRequest](r)
+	if err := req.Space.Check(); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
-	}
-	req := ValidateRequest{
-		Space: space, Options: paramsFromWire(r.GetOptions()), Budget: budgetFromWire(r.GetBudget()), Objective: objectiveFromWire(r.GetObjective()),
-		Extra: objectivesFromWire(r.GetExtra()), Constraints: constraintsFromWire(r.GetConstraints()),
-		Private: r.GetPrivate(),
 	}
 	problems, err := t.Validate(ctx, req)
 	if err != nil {
@@ -97,11 +93,10 @@ func (s *server) Validate(ctx context.Context, r *tunerv1.ValidateRequest) (*tun
 		if err != nil {
 			return nil, answer(err)
 		}
-		w.Work = workToWire(work)
+		work.Trials = min(work.Trials, math.MaxInt32)
+		w.Work = carried[*tunerv1.ValidateReply_Work](work)
 	}
-	for _, p := range problems {
-		w.Problems = append(w.Problems, &tunerv1.ValidateReply_Problem{Key: p.Key, Message: p.Message})
-	}
+	w.Problems = carried[[]*tunerv1.ValidateReply_Problem](problems)
 	return w, nil
 }
 
@@ -110,8 +105,11 @@ func (s *server) Open(ctx context.Context, r *tunerv1.OpenRequest) (*tunerv1.Ope
 	if err != nil {
 		return nil, err
 	}
-	req, err := openFromWire(r)
-	if err != nil {
+	req := carried[OpenRequest](r)
+	if req.State = nil; r.GetResume() {
+		req.State = append([]byte{}, r.GetState()...)
+	}
+	if err := req.Space.Check(); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	session, err := t.Open(ctx, req)
@@ -184,9 +182,7 @@ func (s *server) Suggest(ctx context.Context, r *tunerv1.SuggestRequest) (*tuner
 	w := &tunerv1.SuggestReply{}
 	state, err := s.mutate(r.GetSession(), r.GetSeq(), func(session Session) error {
 		decisions, err := session.Suggest(ctx, int(r.GetN()))
-		for _, d := range decisions {
-			w.Decisions = append(w.Decisions, decisionToWire(d))
-		}
+		w.Decisions = carried[[]*tunerv1.Decision](decisions)
 		return err
 	})
 	w.State = state
@@ -195,18 +191,14 @@ func (s *server) Suggest(ctx context.Context, r *tunerv1.SuggestRequest) (*tuner
 
 func (s *server) Report(ctx context.Context, r *tunerv1.ReportRequest) (*tunerv1.ReportReply, error) {
 	state, err := s.mutate(r.GetSession(), r.GetSeq(), func(session Session) error {
-		return session.Report(ctx, TrialReport{
-			Trial: int(r.GetTrial()), Round: int(r.GetRound()), Score: r.GetScore(), Failed: r.GetFailed(), Reason: r.GetReason(),
-			Measured: measuredFromWire(r.GetMeasured()), Samples: wholeFromWire(r.GetSamples()), Values: r.GetValues(),
-		})
+		return session.Report(ctx, carried[TrialReport](r))
 	})
 	return &tunerv1.ReportReply{State: state}, err
 }
 
 func (s *server) PlanRound(ctx context.Context, r *tunerv1.PlanRoundRequest) (*tunerv1.PlanRoundReply, error) {
-	req := PlanRequest{Trial: int(r.GetTrial()), Round: int(r.GetRound()), Slots: int(r.GetSlots()), ClientKeys: r.GetClientKeys()}
-	if r.GetPurpose() == tunerv1.PlanRoundRequest_TEST {
-		req.Purpose = Test
+	req := carried[PlanRequest](r)
+	if req.Purpose == Test {
 		return s.planTest(ctx, r, req)
 	}
 	var plan Plan
@@ -217,7 +209,7 @@ func (s *server) PlanRound(ctx context.Context, r *tunerv1.PlanRoundRequest) (*t
 	if err != nil {
 		return nil, err
 	}
-	w := planToWire(plan)
+	w := carried[*tunerv1.PlanRoundReply](plan)
 	w.State = state
 	return w, nil
 }
@@ -238,7 +230,7 @@ func (s *server) planTest(ctx context.Context, r *tunerv1.PlanRoundRequest, req 
 	if err != nil {
 		return nil, answer(err)
 	}
-	w := planToWire(plan)
+	w := carried[*tunerv1.PlanRoundReply](plan)
 	if w.State, err = stateOf(v.session); err != nil {
 		return nil, err
 	}
@@ -247,9 +239,7 @@ func (s *server) planTest(ctx context.Context, r *tunerv1.PlanRoundRequest, req 
 
 func (s *server) ObserveRound(ctx context.Context, r *tunerv1.ObserveRoundRequest) (*tunerv1.ObserveRoundReply, error) {
 	state, err := s.mutate(r.GetSession(), r.GetSeq(), func(session Session) error {
-		return session.ObserveRound(ctx, Observation{
-			Trial: int(r.GetTrial()), Round: int(r.GetRound()), Slots: slotsFromWire(r.GetSlots()), Aggregates: r.GetAggregates(), Oldest: int(r.GetOldest()),
-		})
+		return session.ObserveRound(ctx, carried[Observation](r))
 	})
 	return &tunerv1.ObserveRoundReply{State: state}, err
 }

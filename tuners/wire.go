@@ -1,22 +1,107 @@
 package tuners
 
 import (
-	"fmt"
+	"cmp"
 	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
 
 	tunerv1 "github.com/fedfast/fedfast/tuners/internal/proto"
-
-	"github.com/fedfast/fedfast/internal/list"
 )
 
-// The functions here turn the SDK's types into protocol messages and back. Reading
-// checks only that a message can be understood; whether its content is allowed is
-// the host's business.
-
-var kindToWire = map[DimKind]tunerv1.Dim_Kind{
-	Uniform: tunerv1.Dim_UNIFORM, Log10: tunerv1.Dim_LOG10, Log10OneMinus: tunerv1.Dim_LOG10_1M,
-	Int: tunerv1.Dim_INT, Log2: tunerv1.Dim_LOG2, Choice: tunerv1.Dim_CHOICE,
+// carried turns one of the SDK's types into the protocol's message, or back: both have fields of
+// the same names, which hold the same. Reading checks only that a message can be understood;
+// whether its content is allowed is the host's business.
+func carried[T any](from any) (to T) {
+	carry(reflect.ValueOf(&to).Elem(), reflect.ValueOf(from))
+	return to
 }
+
+// carry copies a value of one side to the other one's type. A message of one field stands for
+// what that holds, as Params does for a map, and nothing for a nil pointer.
+func carry(to, from reflect.Value) {
+	special := specials[from.Type()]
+	switch {
+	case special != nil:
+		special(to, from)
+	case from.Type() == to.Type():
+		to.Set(from)
+	case from.Kind() == reflect.Pointer && from.IsNil():
+	case to.Kind() == reflect.Pointer:
+		to.Set(reflect.New(to.Type().Elem()))
+		carry(to.Elem(), from)
+	case from.Kind() == reflect.Pointer:
+		carry(to, from.Elem())
+	case from.Kind() == reflect.Struct && to.Kind() == reflect.Struct:
+		carryFields(to, from)
+	case to.Kind() == reflect.Struct:
+		carry(onlyField(to), from)
+	case from.Kind() == reflect.Struct:
+		carry(to, onlyField(from))
+	case from.Kind() == reflect.Slice:
+		to.Set(reflect.MakeSlice(to.Type(), from.Len(), from.Len()))
+		for i := range from.Len() {
+			carry(to.Index(i), from.Index(i))
+		}
+	case from.Kind() == reflect.Map:
+		to.Set(reflect.MakeMapWithSize(to.Type(), from.Len()))
+		for at := from.MapRange(); at.Next(); {
+			x := reflect.New(to.Type().Elem()).Elem()
+			carry(x, at.Value())
+			to.SetMapIndex(at.Key(), x)
+		}
+	case from.Kind() == reflect.Bool: // whether a Direction is Maximize
+		to.Set(reflect.ValueOf(map[bool]Direction{true: Maximize}[from.Bool()]))
+	case to.Kind() == reflect.Bool:
+		to.SetBool(from.Interface() == Maximize)
+	default: // a number
+		to.Set(from.Convert(to.Type()))
+	}
+}
+
+// specials are the types whose two sides differ in more than names.
+var specials map[reflect.Type]func(to, from reflect.Value)
+
+func init() { // they carry, too
+	specials = map[reflect.Type]func(to, from reflect.Value){
+		reflect.TypeFor[Value](): func(to, from reflect.Value) {
+			to.Set(reflect.ValueOf(valueToWire(from.Interface().(Value))))
+		},
+		reflect.TypeFor[*tunerv1.Value](): func(to, from reflect.Value) {
+			to.Set(reflect.ValueOf(valueFromWire(from.Interface().(*tunerv1.Value))))
+		},
+		reflect.TypeFor[Params](): func(to, from reflect.Value) {
+			to.Set(reflect.ValueOf(paramsToWire(from.Interface().(Params))))
+		},
+		reflect.TypeFor[*tunerv1.Params](): func(to, from reflect.Value) {
+			to.Set(reflect.ValueOf(paramsFromWire(from.Interface().(*tunerv1.Params))))
+		},
+		reflect.TypeFor[DimKind](): func(to, from reflect.Value) {
+			to.SetInt(int64(max(0, slices.Index(dimKinds, DimKind(from.String())))))
+		},
+		reflect.TypeFor[tunerv1.Dim_Kind](): func(to, from reflect.Value) {
+			if k := from.Int(); k > 0 && k < int64(len(dimKinds)) {
+				to.SetString(string(dimKinds[k]))
+			}
+		},
+		reflect.TypeFor[Dim](): func(to, from reflect.Value) {
+			d := from.Interface().(Dim)
+			if d.Step != 0 { // a tuner that knows no steps picks legal values
+				for s := d.Lo; s <= d.Hi; s++ {
+					d.Choices = append(d.Choices, d.Value(s))
+				}
+				d.Kind, d.Lo, d.Hi = Choice, 0, 0
+			}
+			to.Set(reflect.New(to.Type().Elem()))
+			carryFields(to.Elem(), reflect.ValueOf(d))
+		},
+	}
+}
+
+// dimKinds are the kinds of dimensions by their numbers in the protocol, 0 for none.
+var dimKinds = []DimKind{"", Uniform, Log10, Log10OneMinus, Int, Log2, Choice}
 
 func valueToWire(v Value) *tunerv1.Value {
 	switch v.kind {
@@ -43,10 +128,9 @@ func valueFromWire(v *tunerv1.Value) Value {
 	return Value{}
 }
 
+// The params of all clients of a round are many, so they go by plain loops.
+
 func paramsToWire(p Params) *tunerv1.Params {
-	if p == nil {
-		return nil
-	}
 	m := make(map[string]*tunerv1.Value, len(p))
 	for k, v := range p {
 		m[k] = valueToWire(v)
@@ -65,341 +149,59 @@ func paramsFromWire(p *tunerv1.Params) Params {
 	return m
 }
 
-func dimsToWire(dims []Dim) []*tunerv1.Dim {
-	var out []*tunerv1.Dim
-	for _, d := range dims {
-		if d.Step != 0 { // a tuner that knows no steps picks legal values
-			for s := d.Lo; s <= d.Hi; s++ {
-				d.Choices = append(d.Choices, d.Value(s))
-			}
-			d.Kind, d.Lo, d.Hi = Choice, 0, 0
+// fieldsOf returns the places of a struct's exported fields by the names that both sides have.
+func fieldsOf(t reflect.Type) map[string]int {
+	all := map[string]int{}
+	for i := range t.NumField() {
+		if f := t.Field(i); f.IsExported() {
+			all[strings.ToLower(cmp.Or(otherNames[f.Name], f.Name))] = i
 		}
-		w := &tunerv1.Dim{Name: d.Name, Kind: kindToWire[d.Kind], Lo: d.Lo, Hi: d.Hi}
-		for _, v := range d.Choices {
-			w.Choices = append(w.Choices, valueToWire(v))
-		}
-		if d.When != nil {
-			w.When = &tunerv1.When{Parent: d.When.Parent}
-			for _, v := range d.When.Values {
-				w.When.Values = append(w.When.Values, valueToWire(v))
-			}
-		}
-		out = append(out, w)
 	}
-	return out
+	return all
 }
 
-func dimsFromWire(dims []*tunerv1.Dim) ([]Dim, error) {
-	var out []Dim
-	for _, w := range dims {
-		d := Dim{Name: w.GetName(), Lo: w.GetLo(), Hi: w.GetHi()}
-		for kind, wire := range kindToWire { // at most one matches
-			if wire == w.GetKind() {
-				d.Kind = kind
-			}
-		}
-		for _, v := range w.GetChoices() {
-			d.Choices = append(d.Choices, valueFromWire(v))
-		}
-		if when := w.GetWhen(); when != nil {
-			d.When = &When{Parent: when.GetParent()}
-			for _, v := range when.GetValues() {
-				d.When.Values = append(d.When.Values, valueFromWire(v))
+// onlyField is the one field of a message.
+func onlyField(v reflect.Value) reflect.Value {
+	for _, i := range fieldsOf(v.Type()) {
+		return v.Field(i)
+	}
+	panic("tuners: a message without fields")
+}
+
+// places has by the types of two structs where each lies of the fields that both have.
+var places sync.Map
+
+// carryFields copies the fields that both structs have, but for what is nil.
+func carryFields(to, from reflect.Value) {
+	types := [2]reflect.Type{to.Type(), from.Type()}
+	known, ok := places.Load(types)
+	if !ok {
+		var both [][2]int
+		theirs := fieldsOf(types[0])
+		for name, i := range fieldsOf(types[1]) {
+			if k, ok := theirs[name]; ok {
+				both = append(both, [2]int{k, i})
 			}
 		}
-		if err := d.Check(); err != nil {
-			return nil, err
-		}
-		out = append(out, d)
+		known, _ = places.LoadOrStore(types, both)
 	}
-	return out, nil
-}
-
-func spaceFromWire(s *tunerv1.Space) (Space, error) {
-	dims, err := dimsFromWire(s.GetDims())
-	if err != nil {
-		return nil, err
-	}
-	space := Space(dims)
-	return space, space.Check()
-}
-
-func objectiveToWire(o Objective) *tunerv1.Objective {
-	return &tunerv1.Objective{Metric: o.Metric, Target: o.Target, Maximize: o.Direction == Maximize}
-}
-
-func objectiveFromWire(o *tunerv1.Objective) Objective {
-	out := Objective{Metric: o.GetMetric(), Target: o.GetTarget()}
-	if o.GetMaximize() {
-		out.Direction = Maximize
-	}
-	return out
-}
-
-func objectivesToWire(all []Objective) []*tunerv1.Objective {
-	return list.Of(all, objectiveToWire)
-}
-
-func objectivesFromWire(all []*tunerv1.Objective) []Objective {
-	return list.Of(all, objectiveFromWire)
-}
-
-func constraintsToWire(all []Constraint) []*tunerv1.Constraint {
-	var out []*tunerv1.Constraint
-	for _, c := range all {
-		out = append(out, &tunerv1.Constraint{Metric: c.Metric, Bound: c.Bound, Least: c.Least})
-	}
-	return out
-}
-
-func constraintsFromWire(all []*tunerv1.Constraint) []Constraint {
-	var out []Constraint
-	for _, w := range all {
-		out = append(out, Constraint{Metric: w.GetMetric(), Bound: w.GetBound(), Least: w.GetLeast()})
-	}
-	return out
-}
-
-func priorsToWire(all []Prior) []*tunerv1.Prior {
-	var out []*tunerv1.Prior
-	for _, p := range all {
-		out = append(out, &tunerv1.Prior{Params: paramsToWire(p.Params), Round: int64(p.Round), Whole: p.Whole, Values: p.Values})
-	}
-	return out
-}
-
-func priorsFromWire(all []*tunerv1.Prior) []Prior {
-	var out []Prior
-	for _, w := range all {
-		out = append(out, Prior{Params: paramsFromWire(w.GetParams()), Round: int(w.GetRound()), Whole: w.GetWhole(), Values: w.GetValues()})
-	}
-	return out
-}
-
-func budgetToWire(b Budget) *tunerv1.Budget {
-	return &tunerv1.Budget{Rounds: int64(b.Rounds), TrialRounds: int64(b.TrialRounds), Seconds: b.Seconds, Updates: b.Updates}
-}
-
-func budgetFromWire(b *tunerv1.Budget) Budget {
-	return Budget{Rounds: int(b.GetRounds()), TrialRounds: int(b.GetTrialRounds()), Seconds: b.GetSeconds(), Updates: b.GetUpdates()}
-}
-
-func descriptionToWire(d Description) *tunerv1.DescribeReply {
-	w := &tunerv1.DescribeReply{
-		Name: d.Name, Version: d.Version, Doc: d.Doc,
-		Trials: d.Trials, Rounds: d.Rounds, Tables: d.Tables, Architectures: d.Architectures, Fork: d.Fork, Prepare: d.Prepare, Free: d.Free, Seconds: d.Seconds, Jobs: d.Jobs,
-		Multi: d.Multi, Constraints: d.Constraints, Priors: d.Priors, NeedsPriors: d.NeedsPriors, Conditions: d.Conditions, Local: d.Local,
-		Controls: d.Controls, Adds: dimsToWire(d.Adds), Probes: d.Probes, Scalars: d.Scalars,
-	}
-	for _, o := range d.Options {
-		w.Options = append(w.Options, &tunerv1.DescribeReply_Option{Name: o.Name, Default: valueToWire(o.Default), Doc: o.Doc, Scaled: o.Scaled})
-	}
-	return w
-}
-
-func descriptionFromWire(w *tunerv1.DescribeReply) (Description, error) {
-	adds, err := dimsFromWire(w.GetAdds())
-	if err != nil {
-		return Description{}, fmt.Errorf("added dimension: %w", err)
-	}
-	d := Description{
-		Name: w.GetName(), Version: w.GetVersion(), Doc: w.GetDoc(),
-		Trials: w.GetTrials(), Rounds: w.GetRounds(), Tables: w.GetTables(), Architectures: w.GetArchitectures(),
-		Fork: w.GetFork(), Prepare: w.GetPrepare(), Free: w.GetFree(), Seconds: w.GetSeconds(), Jobs: w.GetJobs(),
-		Multi: w.GetMulti(), Constraints: w.GetConstraints(), Priors: w.GetPriors(), NeedsPriors: w.GetNeedsPriors(), Conditions: w.GetConditions(), Local: w.GetLocal(),
-		Controls: w.GetControls(), Adds: adds, Probes: w.GetProbes(), Scalars: w.GetScalars(),
-	}
-	for _, o := range w.GetOptions() {
-		d.Options = append(d.Options, Option{Name: o.GetName(), Default: valueFromWire(o.GetDefault()), Doc: o.GetDoc(), Scaled: o.GetScaled()})
-	}
-	return d, nil
-}
-
-func decisionToWire(d Decision) *tunerv1.Decision {
-	return &tunerv1.Decision{
-		Kind: tunerv1.Decision_Kind(d.Kind), Trial: int64(d.Trial), Source: int64(d.Source), Params: paramsToWire(d.Params),
-		ToRound: int64(d.ToRound), Best: int64(d.Best), Environment: environmentToWire(d.Environment),
-		Points: pointsToWire(d.Points), Local: localToWire(d.LocalSearch), Table: cellsToWire(d.Table),
-	}
-}
-
-func localToWire(l *LocalSearch) *tunerv1.Local {
-	if l == nil {
-		return nil
-	}
-	return &tunerv1.Local{Epochs: l.Epochs, Clients: int64(l.Clients), Votes: int64(l.Votes)}
-}
-
-func localFromWire(w *tunerv1.Local) *LocalSearch {
-	if w == nil {
-		return nil
-	}
-	return &LocalSearch{Epochs: w.GetEpochs(), Clients: int(w.GetClients()), Votes: int(w.GetVotes())}
-}
-
-func pointsToWire(points []Params) []*tunerv1.Params {
-	var out []*tunerv1.Params
-	for _, p := range points {
-		if p == nil {
-			p = Params{}
-		}
-		out = append(out, paramsToWire(p))
-	}
-	return out
-}
-
-func pointsFromWire(points []*tunerv1.Params) []Params {
-	return list.Of(points, paramsFromWire)
-}
-
-func measuredToWire(all []Measured) []*tunerv1.Measured {
-	var out []*tunerv1.Measured
-	for _, m := range all {
-		out = append(out, &tunerv1.Measured{Score: m.Score, Flops: m.FLOPs, Params: m.Params, Votes: m.Votes, Clients: m.Clients})
-	}
-	return out
-}
-
-func measuredFromWire(all []*tunerv1.Measured) []Measured {
-	var out []Measured
-	for _, m := range all {
-		out = append(out, Measured{Score: m.GetScore(), FLOPs: m.GetFlops(), Params: m.GetParams(), Votes: m.GetVotes(), Clients: m.GetClients()})
-	}
-	return out
-}
-
-// wholeToWire and wholeFromWire convert counts.
-func wholeToWire(all []int) []int64 {
-	return list.Of(all, func(n int) int64 { return int64(n) })
-}
-
-func wholeFromWire(all []int64) []int {
-	return list.Of(all, func(n int64) int { return int(n) })
-}
-
-func environmentToWire(e *Environment) *tunerv1.Environment {
-	if e == nil {
-		return nil
-	}
-	return &tunerv1.Environment{Kind: e.Kind, Hi: e.HI, Samples: int64(e.Samples), Clients: int64(e.Clients), Cohort: int64(e.Cohort), Seed: e.Seed}
-}
-
-func environmentFromWire(w *tunerv1.Environment) *Environment {
-	if w == nil {
-		return nil
-	}
-	return &Environment{Kind: w.GetKind(), HI: w.GetHi(), Samples: int(w.GetSamples()), Clients: int(w.GetClients()), Cohort: int(w.GetCohort()), Seed: w.GetSeed()}
-}
-
-func decisionFromWire(w *tunerv1.Decision) Decision {
-	return Decision{
-		Kind: DecisionKind(w.GetKind()), Trial: int(w.GetTrial()), Source: int(w.GetSource()), Params: paramsFromWire(w.GetParams()),
-		ToRound: int(w.GetToRound()), Best: int(w.GetBest()), Environment: environmentFromWire(w.GetEnvironment()),
-		Points: pointsFromWire(w.GetPoints()), LocalSearch: localFromWire(w.GetLocal()), Table: cellsFromWire(w.GetTable()),
-	}
-}
-
-func openToWire(tuner string, r OpenRequest, seq uint64) *tunerv1.OpenRequest {
-	return &tunerv1.OpenRequest{
-		Tuner: tuner, Study: r.Study, Space: &tunerv1.Space{Dims: dimsToWire(r.Space)}, Options: paramsToWire(r.Options),
-		Budget: budgetToWire(r.Budget), Objective: objectiveToWire(r.Objective), Seed: r.Seed, Trial: int64(r.Trial),
-		Params: paramsToWire(r.Params), State: r.State, Resume: r.State != nil, Seq: seq,
-		Extra: objectivesToWire(r.Extra), Constraints: constraintsToWire(r.Constraints), Priors: priorsToWire(r.Priors),
-	}
-}
-
-func openFromWire(w *tunerv1.OpenRequest) (OpenRequest, error) {
-	space, err := spaceFromWire(w.GetSpace())
-	if err != nil {
-		return OpenRequest{}, err
-	}
-	r := OpenRequest{
-		Study: w.GetStudy(), Space: space, Options: paramsFromWire(w.GetOptions()), Budget: budgetFromWire(w.GetBudget()),
-		Objective: objectiveFromWire(w.GetObjective()), Seed: w.GetSeed(), Trial: int(w.GetTrial()), Params: paramsFromWire(w.GetParams()),
-		Extra: objectivesFromWire(w.GetExtra()), Constraints: constraintsFromWire(w.GetConstraints()), Priors: priorsFromWire(w.GetPriors()),
-	}
-	if w.GetResume() {
-		r.State = append([]byte{}, w.GetState()...)
-	}
-	return r, nil
-}
-
-func cellsToWire(table []Cell) []*tunerv1.Cell {
-	var out []*tunerv1.Cell
-	for _, c := range table {
-		out = append(out, &tunerv1.Cell{Keys: c.Keys, Params: paramsToWire(c.Params)})
-	}
-	return out
-}
-
-func cellsFromWire(table []*tunerv1.Cell) []Cell {
-	var out []Cell
-	for _, c := range table {
-		out = append(out, Cell{Keys: c.GetKeys(), Params: paramsFromWire(c.GetParams())})
-	}
-	return out
-}
-
-func planToWire(p Plan) *tunerv1.PlanRoundReply {
-	w := &tunerv1.PlanRoundReply{Server: paramsToWire(p.Server), Likeliest: paramsToWire(p.Likeliest), Probability: p.Probability}
-	w.Clients = pointsToWire(p.Clients)
-	w.Table = cellsToWire(p.Table)
-	for name, values := range p.Notes {
-		if w.Notes == nil {
-			w.Notes = make(map[string]*tunerv1.Note, len(p.Notes))
-		}
-		w.Notes[name] = &tunerv1.Note{Values: values}
-	}
-	return w
-}
-
-func planFromWire(w *tunerv1.PlanRoundReply) Plan {
-	p := Plan{Server: paramsFromWire(w.GetServer()), Likeliest: paramsFromWire(w.GetLikeliest()), Probability: w.GetProbability()}
-	p.Clients = pointsFromWire(w.GetClients())
-	p.Table = cellsFromWire(w.GetTable())
-	for name, note := range w.GetNotes() {
-		if p.Notes == nil {
-			p.Notes = make(map[string][]float64, len(w.GetNotes()))
-		}
-		p.Notes[name] = note.GetValues()
-	}
-	return p
-}
-
-func slotsToWire(slots []Slot) []*tunerv1.Slot {
-	out := make([]*tunerv1.Slot, len(slots))
-	for i, s := range slots {
-		out[i] = &tunerv1.Slot{Probes: s.Probes, Dropped: s.Dropped}
-		if j := s.Job; j != nil {
-			out[i].Job = &tunerv1.Job{Round: int64(j.Round), Slot: int64(j.Slot), Staleness: int64(j.Staleness), Weight: j.Weight, Fate: j.Fate}
+	for _, at := range known.([][2]int) {
+		f := from.Field(at[1])
+		if kind := f.Kind(); kind != reflect.Map && kind != reflect.Slice || !f.IsNil() {
+			carry(to.Field(at[0]), f)
 		}
 	}
-	return out
 }
 
-func slotsFromWire(slots []*tunerv1.Slot) []Slot {
-	out := make([]Slot, len(slots))
-	for i, s := range slots {
-		out[i] = Slot{Probes: s.GetProbes(), Dropped: s.GetDropped()}
-		if j := s.GetJob(); j != nil {
-			out[i].Job = &Job{Round: int(j.GetRound()), Slot: int(j.GetSlot()), Staleness: int(j.GetStaleness()), Weight: j.GetWeight(), Fate: j.GetFate()}
-		}
-	}
-	return out
-}
-
-func workToWire(k Work) *tunerv1.ValidateReply_Work {
-	w := &tunerv1.ValidateReply_Work{Trials: int32(min(k.Trials, math.MaxInt32)), Rounds: int32(k.Rounds), Clients: int32(k.Clients), Examples: k.Examples}
-	w.Points = pointsToWire(k.Points)
-	return w
-}
+// otherNames are the protocol's names of fields that have others in the SDK.
+var otherNames = map[string]string{"Direction": "Maximize", "LocalSearch": "Local"}
 
 // workFromWire takes what a tuner tells of its work; what cannot be is nothing.
 func workFromWire(w *tunerv1.ValidateReply_Work) Work {
-	k := Work{Trials: max(0, int(w.GetTrials())), Rounds: max(0, int(w.GetRounds())), Clients: max(0, int(w.GetClients())), Examples: w.GetExamples()}
+	k := carried[Work](w)
+	k.Trials, k.Rounds, k.Clients = max(0, k.Trials), max(0, k.Rounds), max(0, k.Clients)
 	if !(k.Examples >= 0 && k.Examples <= math.MaxInt32) {
 		k.Examples = 0
 	}
-	k.Points = pointsFromWire(w.GetPoints())
 	return k
 }

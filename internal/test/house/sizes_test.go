@@ -74,7 +74,7 @@ var mayHold = map[string]int{
 	"nn/safetensors":                   307,
 	"plugins":                          494,
 	"tensor":                           1613,
-	"tuners":                           2268,
+	"tuners":                           2078,
 	"tuners/conformance":               1337,
 	"tuners/host":                      1800,
 }
