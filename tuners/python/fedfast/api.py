@@ -169,6 +169,7 @@ def _start(
     notes: "list[str]" = []  # on data, which the program shows
     file: PathLike = "\0"  # of the samples, which messages call data
     given: "dict[str, Any]" = {"method": method} if method is not None else {}
+    keys = dict(flatten(settings or {}))
     try:
         begun = (path / "config.toml").exists() and all(v is None for v in (data, model, method, space, settings))
         if config is None and preset is None and not begun:
@@ -176,7 +177,7 @@ def _start(
         if isinstance(data, str):
             given["data.name"] = data
         elif data is not None:
-            data = arrays(data)
+            data = arrays(data, str(keys.get("data.name", "")))
             file = data.save(path.absolute().parent)
             given.update({"data.name": data.name(), "data.path": file})
         if isinstance(model, str):
@@ -189,7 +190,7 @@ def _start(
             config = import_module(model, data.form(), path.absolute().parent)
         if space is not None:
             given.update(only(space, preset) if preset is not None else {f"space.{name}": dim for name, dim in space.items()})
-        given.update(flatten(settings or {}))
+        given.update(keys)
         sets = [f"{key}={toml(value)}" for key, value in given.items()]
         args = _arguments({"preset": preset, "set": sets, "study": path, "json": True, **flags})
         tail = Tail(path / "metrics.jsonl")

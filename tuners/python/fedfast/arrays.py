@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Union
 
@@ -35,12 +35,15 @@ class Arrays:
     kind: Optional[str] = None
 
     def __post_init__(self) -> None:
+        named = [list(c.categories) for c in (getattr(v, "cat", v) for v in (self.y, self.y_test)) if hasattr(c, "categories")]
+        if len(named) > 1 and named[0] != named[1]:
+            raise ValueError(f"y_test: the categories {named[1]} are not those of y, {named[0]}; y_test.cat.set_categories(y.cat.categories)")
         for name in ARRAYS:
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, _plain(name, getattr(self, name)))
+                object.__setattr__(self, name, _plain(name, getattr(self, name), name.startswith("client")))
 
     @staticmethod
-    def frame(frame: "pandas.DataFrame", *, label: str = "label", client: str = "client") -> "Arrays":
+    def frame(frame: "pandas.DataFrame", *, label: str = "label", client: str = "client", kind: Optional[str] = None) -> "Arrays":
         """Return the samples of a DataFrame, one in each row.
 
         Its columns are the label, the client and features: numbers, which become vectors in the order of the columns, or one column of arrays of
@@ -49,24 +52,20 @@ class Arrays:
         """
         for name in (label, client):
             if list(frame.columns).count(name) != 1:
-                raise ValueError(f"the frame has {list(frame.columns).count(name) or 'no'} column {name!r}; name one by Arrays.frame(frame, label=, client=)")
+                way = "frame.reset_index()" if name in frame.index.names else "name one by Arrays.frame(frame, label=, client=)"
+                raise ValueError(f"the frame has {list(frame.columns).count(name) or 'no'} column {name!r}; {way}")
         features = frame.drop(columns=[label, client])
-        if features.shape[1] == 1 and features.dtypes.iloc[0] == object:
-            x = features.iloc[:, 0].tolist()
-        else:
-            for column, kind in zip(features.columns, features.dtypes):
-                if getattr(kind, "kind", "O") not in "iufb":
-                    raise ValueError(f"column {column!r} is of type {kind}, features must be numbers; drop it, or use pandas.get_dummies")
-            x = features if features.isna().to_numpy().any() else features.to_numpy(dtype=np.float32)
-        return Arrays(x, _plain(f"column {label!r}", frame[label]), _plain(f"column {client!r}", frame[client]))
+        one = features.shape[1] == 1 and features.dtypes.iloc[0] == object
+        x = features.iloc[:, 0].tolist() if one else _plain("x", features).astype(np.float32)
+        return Arrays(x, _plain(f"column {label!r}", frame[label]), _plain(f"column {client!r}", frame[client], True), kind=kind)
 
     def name(self) -> str:
         """Return the name of the dataset in a study file, `data.name`."""
         kind = self.kind
         if kind is None:
-            whole = self.x.ndim == 2 and np.issubdtype(self.x.dtype, np.integer)
+            whole = self.x.ndim == 2 and self.x.dtype.kind in "iu"
             if whole and self.y is not None:
-                raise ValueError('x: a matrix of integers may hold numbers or token ids; say kind="vectors" or kind="tokens", by Arrays(x, y, client, kind=)')
+                raise ValueError('x: a matrix of integers may hold numbers or token ids; say kind="vectors" or kind="tokens", by Arrays(x, y, client, kind=) or Arrays.frame(frame, kind=)')
             kind = "images" if self.x.ndim > 2 else "tokens" if whole else "vectors"
         if kind not in ("images", "vectors", "tokens"):
             raise ValueError(f"kind = {kind!r}: must be one of images, vectors, tokens")
@@ -99,14 +98,17 @@ class Arrays:
         return path
 
 
-def _plain(name: str, values: Any) -> "np.ndarray[Any, Any]":
-    """Return what a user gives as an array of numbers or texts, all of which are there."""
+def _plain(name: str, values: Any, ids: bool = False) -> "np.ndarray[Any, Any]":
+    """Return what a user gives as an array of numbers or texts, all of which are there. Those of ids tell clients apart."""
     items = values if isinstance(values, (list, tuple)) else None
+    if hasattr(values, "columns"):
+        values = _matrix(values) if name == "x" or values.shape[1] > 1 else values.iloc[:, 0]
     if hasattr(values, "isna"):
-        missing = values.isna().to_numpy()
+        missing = np.asarray(values.isna())
         if missing.any():
             raise ValueError(f"{name}: row {int(missing.nonzero()[0][0])} has no value; leave such rows out, by frame.dropna()")
-        values = values.cat.codes if hasattr(values, "cat") else values
+        coded = getattr(values, "cat", values)
+        values = values if not hasattr(coded, "codes") else np.asarray(values) if ids else coded.codes
     elif hasattr(values, "detach"):
         values = (values.to_dense() if values.is_sparse else values).detach().cpu()
         values = (values.float() if values.is_floating_point() else values).numpy()
@@ -130,19 +132,40 @@ def _plain(name: str, values: Any) -> "np.ndarray[Any, Any]":
         held = ", ".join(sorted({type(v).__name__ for v in items or array.ravel().tolist()}))
         way = next((f"v.{m}()" for m in ("timestamp", "toordinal", "total_seconds") if items and hasattr(items[0], m)), "float(v)")
         raise ValueError(f"{name} holds {held}; must be numbers, or texts: [str(v) for v in values] if they are names, [{way} for v in values] if they are numbers")
-    return array.astype(np.float32) if array.dtype.kind == "f" and array.itemsize not in (4, 8) else array
+    if array.dtype.type in (np.void, np.record):
+        names = array.dtype.names
+        way = f"numpy.column_stack([{name}[f] for f in {list(names)}])" if names else f'save {name}.astype("float32") where they are made'
+        raise ValueError(f"{name} holds {'records' if names else 'bytes of an unknown type, as saved bfloat16'}; must be numbers, or texts: {way}")
+    if ids and array.dtype.kind == "f" and (np.abs(array) >= (exact := 2.0 ** (np.finfo(array.dtype).nmant + 1))).any():
+        raise ValueError(f"{name}: ids from {exact:.0f} are rounded in {array.dtype}, so that clients may become one; read them as texts, by pandas.read_csv(file, dtype={{...: str}})")
+    return array.astype(np.float32) if array.dtype.kind in "fV" and array.itemsize not in (4, 8) else array
+
+
+def _matrix(frame: "pandas.DataFrame") -> "np.ndarray[Any, Any]":
+    """Return the columns of a frame, all of numbers, as a matrix of the narrowest type that holds them."""
+    for column, kind in zip(frame.columns, frame.dtypes):
+        letter = getattr(kind, "kind", "O")
+        if letter not in "iufb":
+            given = f"frame[{column!r}]"
+            seconds = {"m": given, "M": f"({given} - {given}.min())"}.get(letter)
+            way = f"{given}.astype(float) if it holds numbers, pandas.get_dummies(frame, columns=[{column!r}]) if names; or drop it"
+            raise ValueError(f"column {column!r} is of type {kind}, features must be numbers: {f'{seconds}.dt.total_seconds()' if seconds else way}")
+    missing = frame.isna().to_numpy()
+    if missing.any():
+        row, column = (int(at[0]) for at in missing.nonzero())
+        raise ValueError(f"column {frame.columns[column]!r}: row {row} has no value; leave such rows out, by frame.dropna()")
+    return frame.to_numpy(np.result_type(*(getattr(kind, "numpy_dtype", getattr(kind, "subtype", kind)) for kind in frame.dtypes)))
 
 
 Data = Union[Arrays, "tuple[Any, ...]", "pandas.DataFrame", str]
 
 
-def arrays(data: Any) -> Arrays:
-    """Return what a user gives for data as Arrays."""
-    if isinstance(data, Arrays):
-        return data
+def arrays(data: Any, name: str = "") -> Arrays:
+    """Return what a user gives for data as Arrays. name is `data.name` of the settings, which may say the kind."""
     if isinstance(data, tuple) and 2 <= len(data) <= 3:
-        return Arrays(*data)
-    if hasattr(data, "columns") and hasattr(data, "to_numpy"):
-        frame: Any = data
-        return Arrays.frame(frame)
-    raise TypeError(f"data: must be Arrays, (x, y), (x, y, client), a DataFrame or the name of a dataset, not {type(data).__name__}")
+        data = Arrays(*data)
+    elif hasattr(data, "columns") and hasattr(data, "to_numpy"):
+        data = Arrays.frame(data)
+    if not isinstance(data, Arrays):
+        raise TypeError(f"data: must be Arrays, (x, y), (x, y, client), a DataFrame or the name of a dataset, not {type(data).__name__}")
+    return replace(data, kind=name[len("npz-") :]) if name in ("npz-images", "npz-vectors", "npz-tokens") else data

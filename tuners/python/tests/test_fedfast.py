@@ -160,6 +160,17 @@ class Package(unittest.TestCase):
         self.assertEqual([fedfast.Arrays(x, y, kind="tokens").name(), fedfast.Arrays(x > 2, y).name(), fedfast.Arrays(x * 0.5, y).name()], ["npz-tokens", *["npz-vectors"] * 2])
         with self.assertRaisesRegex(ValueError, "y: some values are masked"):
             fedfast.Arrays(x * 0.5, np.ma.masked_equal(y, 2)).save(".")
+        for name, want in (("npz-vectors", "npz-vectors"), ("npz-tokens", "npz-tokens")):
+            self.assertEqual(fedfast.arrays.arrays((x, y), name).name(), want)
+        records = np.zeros(4, [("a", "f4"), ("b", "f4")])
+        for given, want in (
+            ((records, y), r"x holds records; .* numpy.column_stack\(\[x\[f\] for f in \['a', 'b'\]\]\)"), ((x * 0.5, y.view("V8")), r'y holds bytes .*; .* save y.astype\("float32"\)'),
+            ((x * 0.5, y, (y + 2**60) * 1.0), "client: ids from 9007199254740992 are rounded in float64, .* read them as texts"),
+            ((x * 0.5, y, np.float32(y + 2**24)), "client: ids from 16777216 are rounded in float32"), ((x * 0.5, y, [2**70 + 1] * 4), "client holds int; "),
+        ):
+            with self.subTest(want=want), self.assertRaisesRegex(ValueError, want):
+                fedfast.Arrays(*given)
+        self.assertEqual(fedfast.Arrays(x, y, [-1, 2**53 - 1, 7.0, 7.0]).client.tolist(), [-1, 2**53 - 1, 7, 7])
 
     def test_frames(self):
         try:
@@ -178,6 +189,27 @@ class Package(unittest.TestCase):
         self.assertEqual(taken(pd.array([1, 0, 1, 1], dtype="Int64"))[:2], ("i", [1, 0, 1, 1]))
         self.assertEqual(taken(pd.Categorical(["low", "high", "mid", "low"], ["low", "mid", "high"]))[1], [0, 2, 1, 0])
         self.assertEqual(taken([1, 0, 1, 0], [7.0, 7.0, 8.0, 8.0])[2], [7, 7, 8, 8])
+        for names in (["b", "a", "b", "a"], [300, 10, 300, 10]):
+            self.assertEqual(taken([1, 0, 1, 0], pd.Categorical(names))[2], names)
+        whole = pd.DataFrame({"client": list("abab"), "f": [1.5, 2, 3, 4], "t": range(4), "b": [True, False] * 2, "label": list("uvuv")}).convert_dtypes()
+        a = fedfast.Arrays.frame(whole)
+        self.assertEqual((a.x.tolist()[0], a.y.tolist(), a.client.tolist(), a.name()), ([1.5, 0, 1], list("uvuv"), list("abab"), "npz-vectors"))
+        b = fedfast.Arrays(whole[["f", "t", "b"]], whole[["label"]], pd.Index(whole["client"]))
+        self.assertEqual((b.x.tolist(), b.y.tolist(), b.client.tolist()), (a.x.tolist(), a.y.tolist(), a.client.tolist()))
+        c = fedfast.Arrays(whole[["f"]], pd.Categorical(["z", "y", "z", "y"], ["z", "y"]), pd.array([3, 3, 9, 9], "Int64"))
+        self.assertEqual((c.y.tolist(), c.client.tolist()), ([0, 1, 0, 1], [3, 3, 9, 9]))
+        with self.assertRaisesRegex(ValueError, r"y_test: the categories \['y'\] are not those of y, \['y', 'z'\]; y_test.cat.set_categories"):
+            fedfast.Arrays([[0.5]] * 2, pd.Series(["y", "z"], dtype="category"), x_test=[[0.5]], y_test=pd.Series(["y"], dtype="category"))
+        lists = pd.DataFrame({"client": [0, 1], "label": [0, 1], "ids": [[1, 2], [2, 3]]})
+        self.assertEqual(fedfast.Arrays.frame(lists, kind="tokens").name(), "npz-tokens")
+        whole.loc[2, "t"] = pd.NA
+        with self.assertRaisesRegex(ValueError, "column 't': row 2 has no value"):
+            fedfast.Arrays.frame(whole)
+        with self.assertRaisesRegex(ValueError, r"the frame has no column 'client'; frame.reset_index\(\)"):
+            fedfast.Arrays.frame(whole.set_index("client"))
+        for bad, way in ((pd.to_timedelta(range(4), "h"), r"frame\['f'\].dt.total_seconds"), (pd.date_range("2020", periods=4, tz="UTC"), r"\(frame\['f'\] - frame\['f'\].min\(\)\).dt.total_seconds")):
+            with self.assertRaisesRegex(ValueError, "features must be numbers: " + way):
+                fedfast.Arrays.frame(pd.DataFrame({"client": range(4), "f": bad, "label": range(4)}))
         for bad in ([1.5, None, 2, 3], ["a", None, "b", "c"], pd.array([1, None, 1, 1], dtype="Int64"), pd.Categorical(["a", None, "b", "a"])):
             with self.assertRaisesRegex(ValueError, "column 'label': row 1 has no value"):
                 taken(bad)
