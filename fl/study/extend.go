@@ -24,7 +24,7 @@ import (
 // nothing changes, and the error names what to do instead.
 func Extend(ctx context.Context, s Setup) error {
 	x, mode, name := extension{setup: s}, config.ModeTune, "budget.rounds"
-	x.instead = "begin another study with its trials: --set tuner.from=" + oneline.Path(s.Store.Dir()) + " and a tuner that learns from them, such as tpe"
+	x.instead = "begin another study"
 	agree := x.tune
 	if s.Tuner == nil {
 		agree, mode, name, x.instead = x.run, config.ModeRun, "rounds", "begin another training"
@@ -118,6 +118,7 @@ func (x *extension) run(ctx context.Context) error {
 // tune finds the calls of a study's tuner that it answers with more rounds as it has done.
 func (x *extension) tune(ctx context.Context) error {
 	s := x.setup
+	x.instead += " with its trials: --set tuner.from=" + oneline.Path(s.Store.Dir()) + " and a tuner that learns from them, such as tpe"
 	d, session, err := ready(ctx, &s)
 	if err != nil {
 		return err

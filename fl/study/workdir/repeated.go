@@ -51,7 +51,7 @@ func OpenRepeated(path string, c *config.Config, mode string, n int) (*Repeated,
 	if c == nil {
 		r.Scaled = record.Scaled
 		r.Config, err = Recorded(path, stored, mode)
-	} else {
+	} else if record.Command != mode || !c.Grows(record.Config, mode) {
 		err = stored.Match(path, c, mode)
 	}
 	if err != nil {

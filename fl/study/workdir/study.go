@@ -148,14 +148,14 @@ func (s *Study) match(mode string) (err error) {
 			return nil
 		case ok && s.Stored.Run != nil:
 			d.Instead = fmt.Sprintf("train on from its model in another one, with --init %s", oneline.Path(filepath.Join(s.path, ModelFile)))
-		case ok && s.Stored.Tune != nil:
+		case ok && s.Stored.Tune != nil && !s.Config.Private(): // whose trials no other account has
 			d.Instead = fmt.Sprintf("begin with its trials in another one, with --set tuner.from=%s and a tuner that learns from them, such as tpe", oneline.Path(s.path))
 			same := *s.Config // but for trial_rounds, which follow budget.rounds
 			if was, err := config.Load(config.Source{Text: s.Stored.Config}); err == nil {
 				same.Budget.TrialRounds = was.Budget.TrialRounds
 			}
-			planned := slices.Contains([]string{"halving", "sha", "grid"}, same.Tuner.Name)
-			if s.grows(&same, mode) && !planned {
+			alike := slices.Contains([]string{"random", "bo"}, same.Tuner.Name) && same.Tuner.Parallel == 1
+			if s.grows(&same, mode) && alike { // others plan by their budget, most of them otherwise
 				d.Instead = fmt.Sprintf("let it go on with its budget.trial_rounds: fedfast study resume %s --set budget.rounds=%d",
 					oneline.Path(s.path), same.Budget.Rounds)
 			}

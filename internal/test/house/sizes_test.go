@@ -32,7 +32,7 @@ var mayHold = map[string]int{
 	"fl/fleet":                         1081,
 	"fl/hyper":                         664,
 	"fl/methods":                       2626,
-	"fl/study":                         4735,
+	"fl/study":                         4736,
 	"fl/study/cluster":                 2380,
 	"fl/study/cluster/internal/wire":   1484,
 	"fl/study/cluster/internal/worker": 563,
