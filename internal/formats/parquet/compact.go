@@ -4,45 +4,103 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-)
+	"io"
 
-// The types of Thrift's compact protocol.
-const (
-	kindTrue   = 1
-	kindFalse  = 2
-	kindByte   = 3
-	kindInt16  = 4
-	kindInt32  = 5
-	kindInt64  = 6
-	kindDouble = 7
-	kindBinary = 8
-	kindList   = 9
-	kindSet    = 10
-	kindMap    = 11
-	kindStruct = 12
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+
+	"github.com/fedfast/fedfast/internal/sys/memory"
 )
 
 // deepest bounds the structures within one another.
 const deepest = 32
 
+// mostOfElement is the most that an element of a list takes in memory: a description of a chunk.
+const mostOfElement = 600
+
 var errShort = errors.New("it ends early")
 
-// compact reads Thrift's compact protocol from memory. Nothing is made room for by what
-// a length says.
-// (Apache Thrift, Thrift Compact protocol encoding)
-type compact struct {
-	b    []byte
-	deep int
-}
+// protocol is that of the descriptions in a file.
+var protocol thrift.CompactProtocol
 
-func (c *compact) byte() (byte, error) {
-	if len(c.b) == 0 {
+// described reads the description of v at the beginning of bytes, and returns how many of them it has.
+func described(b []byte, budget *memory.Budget, v any) (n int, err error) {
+	r := &checked{source: protocol.NewReaderFromBytes(b).(source), open: []int32{1}, budget: budget}
+	err = thrift.NewDecoder(r).Decode(v)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return 0, errShort
 	}
-	v := c.b[0]
-	c.b = c.b[1:]
-	return v, nil
+	if cause := errors.Unwrap(err); cause != nil { // without the way to it
+		err = cause
+	}
+	return r.BytesRead(), err
 }
+
+// source reads bytes, and skips what nobody asks for.
+type source interface {
+	thrift.BytesReader
+	Discard(n int) (int, error)
+}
+
+// checked holds that no description is deeper, nor a list longer, than it can be.
+type checked struct {
+	source
+	open   []int32 // structures that are yet to end, by their depth
+	budget *memory.Budget
+}
+
+// enter begins n structures, one after the other.
+func (c *checked) enter(n int32) error {
+	if c.open = append(c.open, n); len(c.open) > deepest {
+		return fmt.Errorf("structures nested more than %d deep", deepest)
+	}
+	return nil
+}
+
+// ReadField reads the head of a field, or the end of a structure.
+func (c *checked) ReadField() (thrift.Field, error) {
+	f, err := c.source.ReadField()
+	last := len(c.open) - 1
+	switch {
+	case err != nil:
+	case f.Type == thrift.STRUCT:
+		err = c.enter(1)
+	case f.Type == thrift.STOP:
+		if c.open[last]--; c.open[last] == 0 {
+			c.open = c.open[:last]
+		}
+	}
+	return f, err
+}
+
+// ReadList reads the head of a list.
+func (c *checked) ReadList() (thrift.List, error) {
+	l, err := c.source.ReadList()
+	switch {
+	case err != nil:
+		return l, err
+	case l.Type == thrift.LIST || l.Type == thrift.SET || l.Type == thrift.MAP:
+		return l, errors.New("a list of lists, as no file has")
+	case l.Type == thrift.STRUCT && l.Size > 0:
+		err = c.enter(l.Size)
+	}
+	if err == nil {
+		err = c.budget.Take(mostOfElement * int64(l.Size))
+	}
+	return l, err
+}
+
+// ReadSet refuses a set.
+func (*checked) ReadSet() (thrift.Set, error) {
+	return thrift.Set{}, errors.New("a set, as no file has")
+}
+
+// ReadMap refuses a map.
+func (*checked) ReadMap() (thrift.Map, error) {
+	return thrift.Map{}, errors.New("a map, as no file has")
+}
+
+// compact reads numbers from memory. Nothing is made room for by what a length says.
+type compact struct{ b []byte }
 
 // bytes returns the next n bytes.
 func (c *compact) bytes(n uint64) ([]byte, error) {
@@ -66,139 +124,8 @@ func (c *compact) uvarint() (uint64, error) {
 	return v, nil
 }
 
-// int reads an integer of a type.
-func (c *compact) int(kind byte) (int64, error) {
-	switch kind {
-	case kindByte:
-		v, err := c.byte()
-		return int64(int8(v)), err
-	case kindInt16, kindInt32, kindInt64:
-		v, err := c.uvarint()
-		return int64(v>>1) ^ -int64(v&1), err
-	}
-	return 0, fmt.Errorf("type %d where an integer must be", kind)
-}
-
-// binary reads bytes or a text; they are part of what is read.
-func (c *compact) binary(kind byte) ([]byte, error) {
-	if kind != kindBinary {
-		return nil, fmt.Errorf("type %d where a text must be", kind)
-	}
-	n, err := c.uvarint()
-	if err != nil {
-		return nil, err
-	}
-	return c.bytes(n)
-}
-
-// fields calls each for the fields of a structure with their numbers and types; each
-// reads the field and says so, or leaves it.
-func (c *compact) fields(kind byte, each func(id int, kind byte) (read bool, err error)) error {
-	if kind != kindStruct {
-		return fmt.Errorf("type %d where a structure must be", kind)
-	}
-	if c.deep++; c.deep > deepest {
-		return fmt.Errorf("structures nested more than %d deep", deepest)
-	}
-	defer func() { c.deep-- }()
-	for id := int16(0); ; {
-		head, err := c.byte()
-		if err != nil {
-			return err
-		}
-		if head == 0 {
-			return nil
-		}
-		if delta := head >> 4; delta != 0 {
-			id += int16(delta)
-		} else {
-			v, err := c.int(kindInt16)
-			if err != nil {
-				return err
-			}
-			id = int16(v)
-		}
-		kind := head & 0x0f
-		read, err := each(int(id), kind)
-		if err == nil && !read {
-			err = c.skip(kind)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// list calls each for the elements of a list with their type; each reads the element.
-func (c *compact) list(kind byte, each func(kind byte) error) error {
-	if kind != kindList && kind != kindSet {
-		return fmt.Errorf("type %d where a list must be", kind)
-	}
-	head, err := c.byte()
-	if err != nil {
-		return err
-	}
-	n, of := uint64(head>>4), head&0x0f
-	if n == 15 {
-		if n, err = c.uvarint(); err != nil {
-			return err
-		}
-	}
-	for range n { // each takes a byte or more, or fails
-		if err := each(of); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// skip reads a field of any type.
-func (c *compact) skip(kind byte) error {
-	if kind == kindTrue || kind == kindFalse { // the type is the value
-		return nil
-	}
-	return c.element(kind)
-}
-
-// element reads an element of a list of any type.
-func (c *compact) element(kind byte) error {
-	if c.deep++; c.deep > deepest {
-		return fmt.Errorf("structures nested more than %d deep", deepest)
-	}
-	defer func() { c.deep-- }()
-	switch kind {
-	case kindTrue, kindFalse:
-		_, err := c.byte()
-		return err
-	case kindDouble:
-		_, err := c.bytes(8)
-		return err
-	case kindBinary:
-		_, err := c.binary(kind)
-		return err
-	case kindList, kindSet:
-		return c.list(kind, c.element)
-	case kindMap:
-		n, err := c.uvarint()
-		if err != nil || n == 0 {
-			return err
-		}
-		kinds, err := c.byte()
-		if err != nil {
-			return err
-		}
-		for range n {
-			if err := c.element(kinds >> 4); err != nil {
-				return err
-			}
-			if err := c.element(kinds & 0x0f); err != nil {
-				return err
-			}
-		}
-		return nil
-	case kindStruct:
-		return c.fields(kind, func(int, byte) (bool, error) { return false, nil })
-	}
-	_, err := c.int(kind)
-	return err
+// varint reads a number in its zigzag form.
+func (c *compact) varint() (int64, error) {
+	v, err := c.uvarint()
+	return int64(v>>1) ^ -int64(v&1), err
 }

@@ -7,14 +7,9 @@ import (
 	"fmt"
 	"hash/crc32"
 
-	"github.com/fedfast/fedfast/internal/sys/regular"
-)
+	"github.com/parquet-go/parquet-go/format"
 
-// The types of pages that are read.
-const (
-	dataPage       = 0
-	dictionaryPage = 2
-	dataPage2      = 3
+	"github.com/fedfast/fedfast/internal/sys/regular"
 )
 
 // headSize is what is read of a page's header at first, maxHead what at most: it may
@@ -24,68 +19,18 @@ const (
 	maxHead  = 1 << 24
 )
 
-// head is a PageHeader.
+// head is a page's header.
 type head struct {
-	kind            int64
-	plain, packed   int64 // bytes, unpacked and as they are
-	crc             uint32
-	checked         bool // there is a crc
-	values          int64
-	encoding        int64
-	levels, repeats int64 // bytes of version 2
-	levelEncoding   int64 // of version 1
-	alsoPacked      bool  // of version 2
-}
-
-// readHead reads a page's header.
-func readHead(c *compact) (h head, err error) {
-	h.alsoPacked = true
-	number := func(to *int64, kind byte) (bool, error) {
-		var err error
-		*to, err = c.int(kind)
-		return true, err
-	}
-	err = c.fields(kindStruct, func(id int, kind byte) (bool, error) {
-		switch id {
-		case 1:
-			return number(&h.kind, kind)
-		case 2:
-			return number(&h.plain, kind)
-		case 3:
-			return number(&h.packed, kind)
-		case 4:
-			v, err := c.int(kind)
-			h.crc, h.checked = uint32(v), true
-			return true, err
-		case 5, 7, 8: // of a data page, a dictionary, a data page of version 2
-			to := map[int]*int64{1: &h.values, 2: &h.encoding}
-			switch id {
-			case 5:
-				to[3] = &h.levelEncoding
-			case 8:
-				to = map[int]*int64{1: &h.values, 4: &h.encoding, 5: &h.levels, 6: &h.repeats}
-			}
-			return true, c.fields(kind, func(field int, kind byte) (bool, error) {
-				if id == 8 && field == 7 {
-					h.alsoPacked = kind == kindTrue
-					return false, nil
-				}
-				if to[field] == nil {
-					return false, nil
-				}
-				return number(to[field], kind)
-			})
-		}
-		return false, nil
-	})
-	return h, err
+	format.PageHeader
+	values   int64
+	encoding format.Encoding
 }
 
 // reader reads the pages of one chunk.
 type reader struct {
 	f          *File
 	column     *Column
-	codec      int64
+	codec      format.CompressionCodec
 	at         int64 // of the next page
 	dictionary *plain
 	buffers
@@ -114,27 +59,33 @@ func (f *File) Each(ctx context.Context, column *Column, call func(row int, v Va
 const rowSize = 8
 
 // eachOf calls with the values of a group of rows.
-func (f *File) eachOf(ctx context.Context, column *Column, g *group, call func(v Value) error, row *int) error {
-	k := g.chunks[column.index]
+func (f *File) eachOf(ctx context.Context, column *Column, g *format.RowGroup, call func(v Value) error,
+	row *int,
+) error {
+	k := &g.Columns[column.index].MetaData
+	at := k.DataPageOffset
+	if k.DictionaryPageOffset > 0 && k.DictionaryPageOffset < at {
+		at = k.DictionaryPageOffset
+	}
 	switch {
 	case column.Repeated:
 		return errors.New("it contains lists; save one value per row")
-	case k.kind != column.Kind:
-		return damaged("values of type %v in a column of type %v", k.kind, column.Kind)
-	case k.values != g.rows:
-		return damaged("%d values for %d rows", k.values, g.rows)
-	case k.at < int64(len(magic)) || k.at >= f.end:
-		if g.rows == 0 {
+	case k.Type != column.Kind:
+		return damaged("values of type %v in a column of type %v", k.Type, column.Kind)
+	case k.NumValues != g.NumRows:
+		return damaged("%d values for %d rows", k.NumValues, g.NumRows)
+	case at < int64(len(magic)) || at >= f.end:
+		if g.NumRows == 0 {
 			return nil
 		}
-		return damaged("its values begin at byte %d, outside of the file", k.at)
+		return damaged("its values begin at byte %d, outside of the file", at)
 	}
-	if err := f.Budget.Take(rowSize * min(g.rows, 1<<50)); err != nil {
-		return fmt.Errorf("its %d rows: %w", g.rows, err)
+	if err := f.Budget.Take(rowSize * min(g.NumRows, 1<<50)); err != nil {
+		return fmt.Errorf("its %d rows: %w", g.NumRows, err)
 	}
-	r := &reader{f: f, column: column, codec: k.codec, at: k.at, buffers: f.buffers}
+	r := &reader{f: f, column: column, codec: k.Codec, at: at, buffers: f.buffers}
 	defer func() { f.buffers = r.buffers }()
-	for left := g.rows; left > 0; {
+	for left := g.NumRows; left > 0; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -169,19 +120,27 @@ func (r *reader) head() (h head, err error) {
 		if _, err := r.f.in.ReadAt(r.text, r.at); err != nil {
 			return h, regular.Cause(err)
 		}
-		c := &compact{b: r.text}
-		h, err = readHead(c)
+		h = head{}
+		used, err := described(r.text, r.f.Budget, &h.PageHeader)
 		if errors.Is(err, errShort) && size < min(maxHead, r.f.end-r.at) {
 			continue // it is longer
 		}
-		used := size - int64(len(c.b))
 		if err == nil {
-			err = r.f.Budget.Take(used)
+			err = r.f.Budget.Take(int64(used))
 		}
 		if err != nil {
 			return h, damaged("the header of a page: %w", err)
 		}
-		r.at += used
+		r.at += int64(used)
+		v1, v2, d := h.DataPageHeader.V, h.DataPageHeaderV2.V, h.DictionaryPageHeader.V
+		switch h.Type {
+		case format.DictionaryPage:
+			h.values, h.encoding = int64(d.NumValues), d.Encoding
+		case format.DataPageV2:
+			h.values, h.encoding = int64(v2.NumValues), v2.Encoding
+		default:
+			h.values, h.encoding = int64(v1.NumValues), v1.Encoding
+		}
 		return h, nil
 	}
 }
@@ -192,27 +151,29 @@ func (r *reader) page(most int64, row int) (values, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	if h.packed < 0 || h.packed > r.f.end-r.at || h.plain < 0 || h.values < 0 {
-		return nil, 0, damaged("a page says that it has %d bytes, unpacked %d, and %d values", h.packed, h.plain, h.values)
+	packed, plain := int64(h.CompressedPageSize), int64(h.UncompressedPageSize)
+	if packed < 0 || packed > r.f.end-r.at || plain < 0 || h.values < 0 {
+		return nil, 0, damaged("a page says that it has %d bytes, unpacked %d, and %d values", packed, plain, h.values)
 	}
 	begin := r.at
-	if r.at += h.packed; h.kind != dataPage && h.kind != dictionaryPage && h.kind != dataPage2 {
+	r.at += packed
+	if h.Type != format.DataPage && h.Type != format.DictionaryPage && h.Type != format.DataPageV2 {
 		return nothing{}, 0, nil // such as an index
 	}
-	if h.kind != dictionaryPage && h.values > most {
+	if h.Type != format.DictionaryPage && h.values > most {
 		return nil, 0, damaged("a page says that it has %d values, where %d rows are left", h.values, most)
 	}
-	if err := r.f.Budget.Take(h.packed + h.plain); err != nil {
-		return nil, 0, fmt.Errorf("a page of %d bytes, unpacked %d: %w", h.packed, h.plain, err)
+	if err := r.f.Budget.Take(packed + plain); err != nil {
+		return nil, 0, fmt.Errorf("a page of %d bytes, unpacked %d: %w", packed, plain, err)
 	}
-	r.packed = sized(r.packed, h.packed)
+	r.packed = sized(r.packed, packed)
 	if _, err := r.f.in.ReadAt(r.packed, begin); err != nil {
 		return nil, 0, regular.Cause(err)
 	}
-	if h.checked && crc32.ChecksumIEEE(r.packed) != h.crc {
+	if h.CRC != 0 && crc32.ChecksumIEEE(r.packed) != uint32(h.CRC) {
 		return nil, 0, damaged("page checksum mismatch")
 	}
-	if h.kind == dictionaryPage {
+	if h.Type == format.DictionaryPage {
 		return nothing{}, 0, r.readDictionary(h)
 	}
 	levels, body, err := r.parts(h)
@@ -244,25 +205,26 @@ func (r *reader) page(most int64, row int) (values, int64, error) {
 
 // parts unpacks a data page and returns its definition levels and its values.
 func (r *reader) parts(h head) (levels, body []byte, err error) {
-	if h.kind == dataPage2 {
-		n := h.levels + h.repeats
-		if h.levels < 0 || h.repeats < 0 || n < 0 || n > int64(len(r.packed)) || n > h.plain {
-			return nil, nil, damaged("levels of %d and %d bytes in a page of %d", h.levels, h.repeats, len(r.packed))
+	plain := int64(h.UncompressedPageSize)
+	if v2 := h.DataPageHeaderV2.V; h.Type == format.DataPageV2 {
+		repeats := int64(v2.RepetitionLevelsByteLength)
+		n := int64(v2.DefinitionLevelsByteLength) + repeats
+		if repeats < 0 || n < repeats || n > int64(len(r.packed)) || n > plain {
+			return nil, nil, damaged("levels of %d and %d bytes in a page of %d", n-repeats, repeats, len(r.packed))
 		}
-		levels, body = r.packed[h.repeats:n], r.packed[n:]
-		if h.alsoPacked {
-			body, err = r.unpack(r.codec, body, h.plain-n)
+		levels, body = r.packed[repeats:n], r.packed[n:]
+		if v2.IsCompressed.V || !v2.IsCompressed.Valid {
+			body, err = r.unpack(r.codec, body, plain-n)
 		}
 		return levels, body, err
 	}
-	if body, err = r.unpack(r.codec, r.packed, h.plain); err != nil || r.column.optional == 0 {
+	if body, err = r.unpack(r.codec, r.packed, plain); err != nil || r.column.optional == 0 {
 		return nil, body, err
 	}
-	if h.levelEncoding != encodingRLE {
-		return nil, nil, fmt.Errorf("definition levels in encoding %d, which is not read", h.levelEncoding)
+	if e := h.DataPageHeader.V.DefinitionLevelEncoding; e != format.RLE {
+		return nil, nil, fmt.Errorf("definition levels in encoding %v, which is not read", e)
 	}
-	levels, body, err = prefixed(body)
-	return levels, body, err
+	return prefixed(body)
 }
 
 // prefixed cuts off a part that begins with its length in 4 bytes.
@@ -279,10 +241,10 @@ func prefixed(b []byte) (part, rest []byte, err error) {
 
 // readDictionary keeps the values that others refer to.
 func (r *reader) readDictionary(h head) error {
-	if h.encoding != encodingPlain && h.encoding != encodingPlainDictionary {
-		return fmt.Errorf("a dictionary in encoding %d, which is not read", h.encoding)
+	if h.encoding != format.Plain && h.encoding != oldDictionary {
+		return fmt.Errorf("a dictionary in encoding %v, which is not read", h.encoding)
 	}
-	body, err := r.unpack(r.codec, r.packed, h.plain)
+	body, err := r.unpack(r.codec, r.packed, int64(h.UncompressedPageSize))
 	if err != nil {
 		return err
 	}

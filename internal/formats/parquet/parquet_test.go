@@ -316,7 +316,7 @@ func TestBombs(t *testing.T) {
 		"snappy":           "column label: the file is damaged: what must unpack to 8 bytes: ",
 		"snappy, said":     "column label: a page of 6 bytes, unpacked 1073741824: would become 1.07 GB in memory, but a file of",
 		"lz4":              "column label: the file is damaged: what must unpack to 8 bytes: ",
-		"brotli":           "column label: unsupported codec 4; save it with snappy, gzip or zstd",
+		"brotli":           "column label: unsupported codec BROTLI; save it with snappy, gzip or zstd",
 		"one text often":   "column label: read 120 MB",
 		"large dictionary": "column label: the file is damaged: a dictionary of 1073741824 texts in 8 bytes",
 		"long page":        "column label: a page of 8 bytes, unpacked 2147483647: would become 2.15 GB in memory",
@@ -324,8 +324,8 @@ func TestBombs(t *testing.T) {
 		"differences":      "column label: the file is damaged: blocks of 128 values in 4 parts, 1099511627776 in all, of a page with 1",
 		"lengths":          "column label: would become 112 MB in memory, but a file of",
 		"nested footer":    "not a Parquet file: its footer: structures nested more than 32 deep",
-		"lists":            "not a Parquet file: its footer: structures nested more than 32 deep",
-		"long list":        "not a Parquet file: its footer: it",
+		"lists":            "not a Parquet file: its footer: a list of lists, as no file has",
+		"long list":        "not a Parquet file: its footer: would become 1.29 TB in memory",
 		"long footer":      "not a Parquet file: footer length 4294967295 exceeds file size 12",
 	}
 	for name, content := range bombs(t) {

@@ -9,16 +9,8 @@ import (
 
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/format"
 	"github.com/pierrec/lz4/v4"
-)
-
-// The ways of packing that are read.
-const (
-	codecNone   = 0
-	codecSnappy = 1
-	codecGzip   = 2
-	codecZstd   = 6
-	codecLZ4    = 7
 )
 
 // unzstd is the decoder of a file, made when it is needed.
@@ -27,8 +19,8 @@ type unzstd struct{ *zstd.Decoder }
 var errLonger = errors.New("it unpacks to more")
 
 // unpack unpacks what must become exactly size bytes; they are valid until the next call.
-func (r *reader) unpack(codec int64, packed []byte, size int64) (plain []byte, err error) {
-	if codec == codecNone {
+func (r *reader) unpack(codec format.CompressionCodec, packed []byte, size int64) (plain []byte, err error) {
+	if codec == format.Uncompressed {
 		if int64(len(packed)) != size {
 			return nil, damaged("a page of %d bytes has %d", size, len(packed))
 		}
@@ -37,23 +29,23 @@ func (r *reader) unpack(codec int64, packed []byte, size int64) (plain []byte, e
 	r.unpacked = sized(r.unpacked, size)
 	n := 0
 	switch codec {
-	case codecSnappy:
+	case format.Snappy:
 		if n, err = snappy.DecodedLen(packed); err == nil && int64(n) == size {
 			_, err = snappy.Decode(r.unpacked, packed)
 		}
-	case codecGzip:
+	case format.Gzip:
 		var in io.Reader
 		if in, err = gzip.NewReader(bytes.NewReader(packed)); err == nil {
 			n, err = fill(r.unpacked, in)
 		}
-	case codecZstd:
+	case format.Zstd:
 		n, err = r.f.zstd.unpack(r.unpacked, packed)
-	case codecLZ4:
+	case format.Lz4Raw:
 		if size > 0 {
 			n, err = lz4.UncompressBlock(packed, r.unpacked)
 		}
 	default:
-		return nil, fmt.Errorf("unsupported codec %d; save it with snappy, gzip or zstd", codec)
+		return nil, fmt.Errorf("unsupported codec %v; save it with snappy, gzip or zstd", codec)
 	}
 	if err == nil && int64(n) != size {
 		err = fmt.Errorf("it has %d bytes", n)

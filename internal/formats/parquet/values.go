@@ -8,20 +8,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/parquet-go/parquet-go/format"
+
 	"github.com/fedfast/fedfast/internal/sys/memory"
 )
 
-// The encodings that are read.
-const (
-	encodingPlain           = 0
-	encodingPlainDictionary = 2
-	encodingRLE             = 3
-	encodingDelta           = 5
-	encodingDeltaLengths    = 6
-	encodingDeltaTexts      = 7
-	encodingDictionary      = 8
-	encodingSplit           = 9
-)
+// oldDictionary is what older writers call values of a dictionary, and the dictionary.
+const oldDictionary format.Encoding = 2
 
 // Value is a value of a column.
 type Value struct {
@@ -69,22 +62,23 @@ func (nothing) next() (Value, error) { return Value{}, errShort }
 func (r *reader) values(h head, body []byte) (values, error) {
 	kind, budget := r.column.Kind, r.f.Budget
 	switch h.encoding {
-	case encodingPlain:
+	case format.Plain:
 		return &plain{kind: kind, b: body}, nil
-	case encodingPlainDictionary, encodingDictionary:
+	case oldDictionary, format.RLEDictionary:
 		if r.dictionary == nil {
 			return nil, damaged("there is no dictionary")
 		}
 		c := compact{b: body}
 		bits := byte(0)
 		if h.values > 0 {
-			var err error
-			if bits, err = c.byte(); err != nil || bits > 32 {
-				return nil, damaged("numbers of %d bits in the dictionary", bits)
+			b, err := c.bytes(1)
+			if err != nil || b[0] > 32 {
+				return nil, damaged("numbers of %d bits in the dictionary", b)
 			}
+			bits = b[0]
 		}
 		return &referred{runs{c: c, bits: int(bits)}, r.dictionary}, nil
-	case encodingRLE:
+	case format.RLE:
 		if kind != Boolean {
 			break
 		}
@@ -93,18 +87,18 @@ func (r *reader) values(h head, body []byte) (values, error) {
 			return nil, err
 		}
 		return &booleans{runs{c: compact{b: part}, bits: 1}}, nil
-	case encodingDelta:
+	case format.DeltaBinaryPacked:
 		if kind != Int32 && kind != Int64 {
 			break
 		}
 		d, err := newDelta(compact{b: body}, h.values)
 		return &whole{d, kind}, err
-	case encodingDeltaLengths:
+	case format.DeltaLengthByteArray:
 		if kind != ByteArray {
 			break
 		}
 		return newTexts(body, h.values, budget)
-	case encodingDeltaTexts:
+	case format.DeltaByteArray:
 		if kind != ByteArray {
 			break
 		}
@@ -115,14 +109,15 @@ func (r *reader) values(h head, body []byte) (values, error) {
 		}
 		rest, err := newTexts(c.b, h.values, budget)
 		return &joined{prefixes: prefixes, rest: rest, budget: budget}, err
-	case encodingSplit:
+	case format.ByteStreamSplit:
 		w := width(kind)
 		if w == 0 || int64(len(body)) != int64(w)*h.values {
 			return nil, damaged("%d values of %d bytes each in %d bytes", h.values, w, len(body))
 		}
 		return &split{kind: kind, b: body, n: int(h.values)}, nil
+	default:
 	}
-	return nil, fmt.Errorf("values of type %v in encoding %d, which is not read", kind, h.encoding)
+	return nil, fmt.Errorf("values of type %v in encoding %v, which is not read", kind, h.encoding)
 }
 
 // width returns the bytes of a number of a kind, 0 of others.
@@ -344,7 +339,7 @@ func newDelta(c compact, n int64) (*delta, error) {
 			return nil, damaged("%w", err)
 		}
 	}
-	v, err := d.c.int(kindInt64)
+	v, err := d.c.varint()
 	if err != nil {
 		return nil, damaged("%w", err)
 	}
@@ -367,7 +362,7 @@ func (d *delta) next() (int64, error) {
 	if d.inPart == 0 {
 		if len(d.widths) == 0 {
 			var err error
-			if d.least, err = d.c.int(kindInt64); err != nil {
+			if d.least, err = d.c.varint(); err != nil {
 				return 0, err
 			}
 			if d.widths, err = d.c.bytes(uint64(d.parts)); err != nil {

@@ -50,7 +50,7 @@ var mayHold = map[string]int{
 	"internal/fetch":                   922,
 	"internal/figure":                  2012,
 	"internal/finite":                  30,
-	"internal/formats":                 2093,
+	"internal/formats":                 1729,
 	"internal/key":                     351,
 	"internal/list":                    36,
 	"internal/measure":                 406,
