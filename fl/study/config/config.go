@@ -63,6 +63,9 @@ type Config struct {
 	Tuner       Tuner          `toml:"tuner" by:"tune"`
 	ClientTuner ClientTuner    `toml:"client_tuner" by:"tune"`
 	Space       map[string]any `toml:"space" by:"tune" doc:"a dimension of the search space, named like the hyperparameter, such as {log10 = [-4, 0]} or {int = [8, 64], step = 8}; none removes it; space = \"auto\" has the method's keys in the ranges that the tuned board found"`
+
+	// cohortOf is the preset that sets the cohort, if nothing above it does.
+	cohortOf string
 }
 
 // The commands that start from a configuration: ModeTune runs a study of many trials,

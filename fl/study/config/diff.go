@@ -145,7 +145,8 @@ func (c *Config) Replays(recorded *Config) error {
 }
 
 // Match returns a *DiffError with the study's directory if a configuration differs from
-// the encoded one of a record. Keys that are missing in the record have their defaults.
+// the encoded one of a record. Keys that are missing in the record have their defaults; the
+// cohort of a preset becomes that of the record if this is smaller.
 func Match(dir, record string, c *Config) error {
 	given, err := Encode(c)
 	if err != nil {
@@ -157,6 +158,12 @@ func Match(dir, record string, c *Config) error {
 	}
 	if recorded.Model.standsFor(&c.Model) {
 		recorded.Model = c.Model
+	}
+	if c.cohortOf != "" && recorded.Cohort < c.Cohort { // see fitCohort
+		c.Cohort = recorded.Cohort
+		if given, err = Encode(c); err != nil {
+			return err
+		}
 	}
 	recorded.stay(c)
 	stored, err := Encode(recorded)

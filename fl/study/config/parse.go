@@ -93,7 +93,7 @@ func (r *resolver) layers(src Source) error {
 		if err := r.file("preset "+src.Preset, text, byPreset); err != nil {
 			return err
 		}
-		r.named, c.Model.preset = c.Data.Name, src.Preset
+		r.named, c.Model.preset, c.cohortOf = c.Data.Name, src.Preset, src.Preset
 	}
 	if src.File != "" {
 		text, err := readStudyFile(src.File)
@@ -294,6 +294,9 @@ func (r *resolver) close(settings []setting, before Budget, tuner, clientTuner s
 		if all > 0 && trial > 0 {
 			*part = max(1, int(math.Round(float64(trial)/float64(all)*float64(now))))
 		}
+	}
+	if has("cohort") {
+		c.cohortOf = ""
 	}
 	if has("budget.rounds") && !has("budget.trial_rounds") {
 		inProportion(before.Rounds, before.TrialRounds, c.Budget.Rounds, &c.Budget.TrialRounds)

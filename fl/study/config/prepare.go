@@ -46,6 +46,7 @@ func PrepareModel(c *Config, fed *data.Federation) (*nn.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.fitCohort(fed)
 	if m, err = c.withLoss(m, fed); err != nil {
 		return nil, err
 	}

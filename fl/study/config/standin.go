@@ -56,6 +56,14 @@ func (c *Config) fitModel(fed *data.Federation) (*nn.Model, error) {
 	return m, nil
 }
 
+// fitCohort lowers a preset's cohort to the clients that there are.
+func (c *Config) fitCohort(fed *data.Federation) {
+	if n := len(fed.Clients); c.cohortOf != "" && c.Cohort > n && n > 0 {
+		fed.Notes = append(fed.Notes, fmt.Sprintf("cohort = %d of preset %s: there are %d clients, all of which take part in each round", c.Cohort, c.cohortOf, n))
+		c.Cohort = n
+	}
+}
+
 // behindPadding returns a note where the layers take a step of texts after which there
 // is padding, or its mean, and many texts are so: a short one is then hardly learned from.
 func (c *Config) behindPadding(fed *data.Federation) []string {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study/config"
@@ -51,6 +53,13 @@ func OpenRepeated(path string, c *config.Config, mode string, n int) (*Repeated,
 	if c == nil {
 		r.Scaled = record.Scaled
 		r.Config, err = Recorded(path, stored, mode)
+		if err != nil {
+			return nil, &OtherError{err}
+		}
+		text, e := os.ReadFile(filepath.Join(r.at(0), ConfigFile))
+		if e == nil { // with the model and the cohort that fit the data
+			r.Config, err = config.Load(config.Source{Text: string(text)})
+		}
 	} else if record.Command != mode || !c.Grows(record.Config, mode) {
 		err = stored.Match(path, c, mode)
 	}
