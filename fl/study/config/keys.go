@@ -182,12 +182,14 @@ func setOption(options *map[string]any, s setting) error {
 
 // set sets the model from a name or a list of layers.
 func (m *Model) set(s setting) error {
+	if table, ok := s.value.(map[string]any); ok && s.key == "model" && len(table) == 1 {
+		if s.value = table["name"]; table["layers"] != nil {
+			s.key, s.value = "model.layers", table["layers"]
+		}
+	}
 	if name, ok := s.value.(string); ok && s.key == "model" {
 		*m = Model{Name: name}
 		return nil
-	}
-	if table, ok := s.value.(map[string]any); ok && s.key == "model" && len(table) == 1 && table["layers"] != nil {
-		s.key, s.value = "model.layers", table["layers"]
 	}
 	list, ok := tables(s.value)
 	if s.key == "model" || !ok {

@@ -249,7 +249,7 @@ func TestLayersOverride(t *testing.T) {
 	if c.Tuner.Options["eta"] != 3.0 || c.ClientTuner.Options["configs"] != 9.0 || c.ClientTuner.Options["eps"] != 0.1 {
 		t.Errorf("the same tuner gives %+v, %+v", c.Tuner, c.ClientTuner)
 	}
-	c = load(Source{Preset: "quickstart", Sets: []string{"model=logistic", `space."client.lr"=none`}})
+	c = load(Source{Preset: "quickstart", Sets: []string{"model.name=logistic", `space."client.lr"=none`}})
 	if c.Model.Name != "logistic" || c.Model.Layers != nil || c.Space["client.lr"] != nil ||
 		c.Space["client.momentum"] == nil {
 		t.Errorf("a model by name gives %+v, the space is %v", c.Model, c.Space)
