@@ -1,8 +1,8 @@
 package config
 
 import (
-	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -52,8 +52,8 @@ func (c *Config) Grows(recorded, mode string) bool {
 	} else {
 		grown.Budget.Rounds = c.Budget.Rounds
 	}
-	text, err := Encode(&grown)
-	return more && err == nil && Match("", string(text), c) == nil
+	diff, err := differences(&grown, c)
+	return more && err == nil && len(diff) == 0
 }
 
 // Move changes keys of a recorded configuration by assignments, like the Sets of a Source. Only
@@ -77,9 +77,9 @@ func (c *Config) Move(sets []string, mode string) error {
 	}
 	same := *moved
 	same.stay(c)
-	if other, err := Encode(&same); err != nil {
+	if diff, err := differences(c, &same); err != nil {
 		return err
-	} else if diff := diffConfigs(string(text), string(other)); len(diff) > 0 {
+	} else if len(diff) > 0 {
 		return fmt.Errorf("--set: only %s can be changed after a study has started%s: %s; another study can begin with its trials (tuner.from) or its model (init)",
 			strings.Join(movable[:len(movable)-1], ", ")+" and "+movable[len(movable)-1], more[mode], diff[0])
 	}
@@ -99,24 +99,26 @@ func (c *Config) Since(recorded string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	was, err := Encode(r)
-	if err != nil {
+	if diff, err := differences(r, c); err != nil || len(diff) == 0 {
 		return nil, err
 	}
-	text, err := Encode(c)
-	if err != nil || bytes.Equal(was, text) {
-		return nil, err
-	}
-	return text, nil
+	return Encode(c)
 }
 
-// stay copies the movable keys of another configuration, that of a file where both name one.
+// stay copies the movable keys of another configuration, that of a file where both name one. A
+// preset's model and cohort in the other one may be what was fitted to the data.
 func (c *Config) stay(other *Config) {
 	theirs := other.files()
 	for key, path := range c.files() {
 		if to := theirs[key]; to != nil && slices.Contains(movable, key) {
 			*path = *to
 		}
+	}
+	if c.Model.standsFor(&other.Model) {
+		c.Model = other.Model
+	}
+	if other.cohortOf != "" {
+		other.Cohort = min(other.Cohort, c.Cohort)
 	}
 	c.Digests = other.Digests
 	c.Data.Path, c.Data.StateMemory, c.Budget.WallSeconds = other.Data.Path, other.Data.StateMemory, other.Budget.WallSeconds
@@ -130,15 +132,11 @@ func (c *Config) Replays(recorded *Config) error {
 	same.Objectives, same.Constraints = recorded.Objectives, recorded.Constraints
 	same.Select, same.Finalists, same.Score, same.Budget = recorded.Select, recorded.Finalists, recorded.Score, recorded.Budget
 	same.Tuner, same.ClientTuner, same.Digests = recorded.Tuner, recorded.ClientTuner, recorded.Digests
-	base, err := Encode(recorded)
+	diff, err := differences(recorded, &same)
 	if err != nil {
 		return err
 	}
-	text, err := Encode(&same)
-	if err != nil {
-		return err
-	}
-	if diff := diffConfigs(string(base), string(text)); len(diff) > 0 {
+	if len(diff) > 0 {
 		return fmt.Errorf("%s: the table was trained otherwise; only objective, objectives, constraints, target, select, finalists.*, score.*, budget.* and tuner.* can change", diff[0])
 	}
 	return nil
@@ -148,32 +146,16 @@ func (c *Config) Replays(recorded *Config) error {
 // the encoded one of a record. Keys that are missing in the record have their defaults; the
 // cohort of a preset becomes that of the record if this is smaller.
 func Match(dir, record string, c *Config) error {
-	given, err := Encode(c)
-	if err != nil {
-		return err
-	}
 	recorded, err := Load(Source{Text: record})
 	if err != nil {
 		return err
 	}
-	if recorded.Model.standsFor(&c.Model) {
-		recorded.Model = c.Model
-	}
-	if c.cohortOf != "" && recorded.Cohort < c.Cohort { // see fitCohort
-		c.Cohort = recorded.Cohort
-		if given, err = Encode(c); err != nil {
-			return err
-		}
-	}
 	recorded.stay(c)
-	stored, err := Encode(recorded)
-	if err != nil {
-		return err
+	diff, err := differences(recorded, c)
+	if err == nil && len(diff) > 0 {
+		err = &DiffError{Dir: dir, Diff: diff}
 	}
-	if string(stored) != string(given) {
-		return &DiffError{Dir: dir, Diff: diffConfigs(string(stored), string(given))}
-	}
-	return nil
+	return err
 }
 
 // Settings returns the keys of a configuration whose values differ from Default, with
@@ -199,9 +181,10 @@ func Settings(c *Config) (map[string]string, error) {
 // explicitly they do not count as settings, as before.
 var earlier = map[string]string{"data.split": "80/10/10", "data.iid": "false"}
 
-// diffConfigs lists the keys in which two encoded configurations differ.
-func diffConfigs(stored, given string) []string {
-	a, b := lines(stored), lines(given)
+// differences lists the keys in which two configurations differ.
+func differences(recorded, given *Config) ([]string, error) {
+	a, aErr := Lines(recorded)
+	b, bErr := Lines(given)
 	keys := maps.Clone(a)
 	maps.Copy(keys, b)
 	var diff []string
@@ -210,20 +193,15 @@ func diffConfigs(stored, given string) []string {
 			diff = append(diff, fmt.Sprintf("%s: recorded %s, now %s", key, cmp.Or(was, "not set"), cmp.Or(is, "not set")))
 		}
 	}
-	return diff
+	return diff, errors.Join(aErr, bErr)
 }
 
 // Lines returns the dotted keys of a configuration with their values as Encode writes them. The
 // keys of a layer contain its number, counted from 1.
 func Lines(c *Config) (map[string]string, error) {
 	text, err := Encode(c)
-	return lines(string(text)), err
-}
-
-// lines is Lines of an encoded configuration.
-func lines(text string) map[string]string {
 	all, layers, numbers, prefix := map[string]string{}, map[string]string{}, map[string]int{}, ""
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
 		if at, ok := strings.CutPrefix(line, "[["); ok {
 			at = strings.TrimSuffix(at, "]]")
@@ -238,7 +216,7 @@ func lines(text string) map[string]string {
 			all[prefix+strings.Trim(name, `"`)] = value
 		}
 	}
-	return all
+	return all, err
 }
 
 // AllSettings returns all dotted keys of a configuration with their values as they are printed.
