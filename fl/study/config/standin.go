@@ -59,7 +59,8 @@ func (c *Config) fitModel(fed *data.Federation) (*nn.Model, error) {
 // fitCohort lowers a preset's cohort to the clients that there are.
 func (c *Config) fitCohort(fed *data.Federation) {
 	if n := len(fed.Clients); c.cohortOf != "" && c.Cohort > n && n > 0 {
-		fed.Notes = append(fed.Notes, fmt.Sprintf("cohort = %d of preset %s: there are %d clients, all of which take part in each round", c.Cohort, c.cohortOf, n))
+		const note = "cohort = %d of preset %s: there are %d clients, all of which take part in each round"
+		fed.Notes = append(fed.Notes, fmt.Sprintf(note, c.Cohort, c.cohortOf, n))
 		c.Cohort = n
 	}
 }
