@@ -6,22 +6,22 @@ class Fedfast < Formula
 
   on_macos do
     on_arm do
-      url "https://github.com/fedfast/fedfast/releases/download/@TAG@/fedfast-@TAG@-darwin-arm64.tar.gz"
+      url "https://github.com/fedfast/fedfast/releases/download/@TAG@/fedfast-@TAG@-darwin-arm64.tar.xz"
       sha256 "@darwin-arm64@"
     end
     on_intel do
-      url "https://github.com/fedfast/fedfast/releases/download/@TAG@/fedfast-@TAG@-darwin-amd64.tar.gz"
+      url "https://github.com/fedfast/fedfast/releases/download/@TAG@/fedfast-@TAG@-darwin-amd64.tar.xz"
       sha256 "@darwin-amd64@"
     end
   end
 
   on_linux do
     on_arm do
-      url "https://github.com/fedfast/fedfast/releases/download/@TAG@/fedfast-@TAG@-linux-arm64.tar.gz"
+      url "https://github.com/fedfast/fedfast/releases/download/@TAG@/fedfast-@TAG@-linux-arm64.tar.xz"
       sha256 "@linux-arm64@"
     end
     on_intel do
-      url "https://github.com/fedfast/fedfast/releases/download/@TAG@/fedfast-@TAG@-linux-amd64.tar.gz"
+      url "https://github.com/fedfast/fedfast/releases/download/@TAG@/fedfast-@TAG@-linux-amd64.tar.xz"
       sha256 "@linux-amd64@"
     end
   end

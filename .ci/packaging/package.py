@@ -16,7 +16,7 @@ class Fedfast(Package):
         version(
             "@VERSION@",
             sha256=_sha256[platform.machine()],
-            url="https://github.com/fedfast/fedfast/releases/download/@TAG@/fedfast-@TAG@-linux-" + _arch[platform.machine()] + ".tar.gz",
+            url="https://github.com/fedfast/fedfast/releases/download/@TAG@/fedfast-@TAG@-linux-" + _arch[platform.machine()] + ".tar.xz",
         )
 
     def install(self, spec, prefix):

@@ -28,8 +28,16 @@ func TestWheel(t *testing.T) {
 		t.Fatal(err)
 	}
 	root := filepath.Join("..", "..")
+	licenses, err := exec.Command(program, "version", "--licenses").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	notices := filepath.Join(t.TempDir(), "notices")
+	if err := os.WriteFile(notices, licenses, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	pack := exec.Command(python, filepath.Join(root, ".ci", "wheel"), "--project", filepath.Join(root, "tuners", "python"),
-		"--license", filepath.Join(root, "LICENSE"),
+		"--license", filepath.Join(root, "LICENSE"), "--notices", notices,
 		"--program", program, "--os", runtime.GOOS, "--arch", runtime.GOARCH, "--out", t.TempDir())
 	pack.Stderr = os.Stderr
 	out, err := pack.Output()
