@@ -134,6 +134,9 @@ func (a *app) printRunDetails(r *result.RunResult) error {
 	fmt.Fprintln(a.out)
 	t := table.New(a.out)
 	t.Row("rounds/s", fmt.Sprintf("%.2f", r.RoundsPerSecond))
+	if r.Traffic != nil {
+		t.Row("traffic", r.Traffic.Sums())
+	}
 	t.Row("weights_sha256", r.WeightsSHA256)
 	t.Row("")
 	return t.Flush()

@@ -27,6 +27,11 @@ func (t *Traffic) Plainly() bool {
 	return t.Up == t.Plain && t.Attack == "" && t.Aggregator == fl.DefaultAggregation().Name
 }
 
+// Sums writes in a line how much was sent.
+func (t *Traffic) Sums() string {
+	return fmt.Sprintf("clients received %s and sent %s", memory.Size(t.Down), memory.Size(t.Up))
+}
+
 // Describe writes in a line what happened to the updates.
 func (t *Traffic) Describe() string {
 	text := fmt.Sprintf("clients sent %s instead of %s", memory.Size(t.Up), memory.Size(t.Plain))

@@ -25,7 +25,7 @@ const mostCode = 119000
 var mayHold = map[string]int{
 	"bench":                            2701,
 	"bench/repro":                      4396,
-	"cmd":                              18050,
+	"cmd":                              18068,
 	"data":                             3190,
 	"data/sets":                        23,
 	"fl":                               9908,
@@ -42,7 +42,7 @@ var mayHold = map[string]int{
 	"fl/study/internal/record":         535,
 	"fl/study/internal/replay":         569,
 	"fl/study/internal/trial":          1631,
-	"fl/study/result":                  1571,
+	"fl/study/result":                  1574,
 	"fl/study/view":                    2337,
 	"fl/study/workdir":                 1379,
 	"internal/deal":                    664,

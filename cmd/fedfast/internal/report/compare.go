@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/internal/stats"
+	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -142,6 +143,12 @@ func table(all []*group, targets, keys []string) Table {
 		t.Head = append(t.Head, q.name)
 	}
 	t.Head = append(append(t.Head, keys...), "state", "seed", "total rounds", "training time")
+	sent := !slices.ContainsFunc(all, func(g *group) bool {
+		return slices.ContainsFunc(g.Studies, func(s *Study) bool { return s.Run == nil || s.Run.Traffic == nil })
+	})
+	if sent {
+		t.Head = append(t.Head, "sent by clients")
+	}
 	add := func(name string, g *group, state, seed string) {
 		row := []string{name}
 		for _, q := range used {
@@ -150,11 +157,17 @@ func table(all []*group, targets, keys []string) Table {
 		for _, key := range keys {
 			row = append(row, g.setting(key))
 		}
-		rounds, worked := 0, time.Duration(0)
+		rounds, worked, bytes := 0, time.Duration(0), int64(0)
 		for _, s := range g.Studies {
-			rounds, worked = rounds+s.Rounds, worked+s.Worked
+			if rounds, worked = rounds+s.Rounds, worked+s.Worked; sent {
+				bytes += s.Run.Traffic.Up
+			}
 		}
-		t.Rows = append(t.Rows, append(row, state, seed, count(rounds), worked.Round(100*time.Millisecond).String()))
+		row = append(row, state, seed, count(rounds), worked.Round(100*time.Millisecond).String())
+		if sent {
+			row = append(row, memory.Size(bytes))
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	for _, g := range all {
 		if len(g.Studies) > 1 {

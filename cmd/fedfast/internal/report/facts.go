@@ -102,8 +102,10 @@ func (s *Study) facts() []fact {
 	case s.Tune != nil:
 		facts = append(facts, fact{"weights (SHA-256)", s.Tune.WeightsSHA256})
 	case s.Run != nil:
-		if t := s.Run.Traffic; t != nil && !t.Plainly() {
-			facts = append(facts, fact{"updates", t.Describe()})
+		if t := s.Run.Traffic; t != nil {
+			if facts = append(facts, fact{"traffic", t.Sums()}); !t.Plainly() {
+				facts = append(facts, fact{"updates", t.Describe()})
+			}
 		}
 		facts = append(facts, fact{"weights (SHA-256)", s.Run.WeightsSHA256})
 	}
