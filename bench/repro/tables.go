@@ -33,11 +33,18 @@ func (r *Report) Tables() []Table {
 	if survivors {
 		cells.Head = slices.Insert(cells.Head, 5, "last survivor")
 	}
+	judged := slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Published != nil })
+	if judged {
+		cells.Head = append(cells.Head, "verdict")
+	}
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		line := []string{row.Name, row.Unit, row.Published.Or(row.Instead), row.measured(), row.interval(), row.seeds(), variantText(row.Variant)}
 		if survivors {
 			line = slices.Insert(line, 5, withSD(row.Last))
+		}
+		if judged {
+			line = append(line, row.agreement())
 		}
 		cells.Rows = append(cells.Rows, line)
 	}
@@ -86,6 +93,33 @@ func (p *Published) Or(instead string) string {
 		return printed(p.Mean)
 	}
 	return printed(p.Mean) + " +- " + printed(p.SD)
+}
+
+// agreement says whether the published number is found here, by the 90 % interval of the difference
+// (Welch), or why that cannot be told.
+func (r *Row) agreement() string {
+	p := r.Published
+	switch {
+	case p == nil:
+		return "-"
+	case r.Variant != "":
+		return "not comparable: other settings"
+	case r.Sample.N+r.failed() == 0:
+		return "-"
+	case p.NA && r.Sample.N == 0:
+		return "agrees: the goal is not reached"
+	case p.NA || r.Sample.N == 0:
+		return "differs: the goal is reached in one of them"
+	case r.Sample.N < 2:
+		return "cannot be told from one seed"
+	case p.SD == 0 || p.Seeds < 2:
+		return "cannot be told: one number is printed, without a spread"
+	}
+	off, half := r.Sample.Mean-p.Mean, stats.WelchHalf(p.SD, p.Seeds, r.Sample.SD, r.Sample.N)
+	if math.Abs(off) <= half {
+		return "agrees within " + plain(half, half)
+	}
+	return fmt.Sprintf("differs by %s +- %s", plain(off, off), plain(half, half))
 }
 
 // gainHalf is half the width of the 90 % interval of the difference of two published means;
@@ -295,6 +329,7 @@ type jsonRow struct {
 	Values    []float64    `json:"values"`
 	Reached   []bool       `json:"reached"`
 	Measured  stats.Sample `json:"measured"`
+	Verdict   string       `json:"verdict"`
 	Survivor  stats.Sample `json:"last_survivor"`
 	Error     string       `json:"error_measure,omitempty"` // as result.Errors has it
 }
@@ -330,7 +365,8 @@ func (r *Report) JSON() any {
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		out.Cells = append(out.Cells, jsonRow{
-			row.Name, row.Paper, row.Where, row.Unit, row.Published, row.Variant, row.Scale, row.Scale != 1, row.Values, row.Reached, row.Sample, row.Last, row.measure(),
+			row.Name, row.Paper, row.Where, row.Unit, row.Published, row.Variant, row.Scale, row.Scale != 1, row.Values, row.Reached,
+			row.Sample, row.agreement(), row.Last, row.measure(),
 		})
 	}
 	for i := range r.Verdicts {

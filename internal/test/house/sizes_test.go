@@ -24,7 +24,7 @@ const mostCode = 119000
 // lowers another by as much.
 var mayHold = map[string]int{
 	"bench":                            2701,
-	"bench/repro":                      4396,
+	"bench/repro":                      4429,
 	"cmd":                              18068,
 	"data":                             3190,
 	"data/sets":                        23,
