@@ -24,6 +24,46 @@ type TableColumn struct {
 	Values []any
 }
 
+// The descriptions that are written are those of package format, without what it adds to them: files keep their bytes.
+type (
+	fileHead struct {
+		Version int32                  `thrift:"1,required"`
+		Schema  []format.SchemaElement `thrift:"2,required"`
+		Rows    int64                  `thrift:"3,required"`
+		Groups  []groupHead            `thrift:"4,required"`
+		By      string                 `thrift:"6,required"`
+	}
+	groupHead struct {
+		Chunks []chunkHead `thrift:"1,required"`
+		Size   int64       `thrift:"2,required"`
+		Rows   int64       `thrift:"3,required"`
+	}
+	chunkHead struct {
+		At   int64 `thrift:"2,required"`
+		Meta struct {
+			Kind      Kind                    `thrift:"1,required"`
+			Encodings []format.Encoding       `thrift:"2,required"`
+			Path      []string                `thrift:"3,required"`
+			Codec     format.CompressionCodec `thrift:"4,required"`
+			Values    int64                   `thrift:"5,required"`
+			Plain     int64                   `thrift:"6,required"`
+			Packed    int64                   `thrift:"7,required"`
+			At        int64                   `thrift:"9,required"`
+		} `thrift:"3,required"`
+	}
+	pageHead struct {
+		Type   format.PageType `thrift:"1,required"`
+		Plain  int32           `thrift:"2,required"`
+		Packed int32           `thrift:"3,required"`
+		Data   struct {
+			Values   int32           `thrift:"1,required"`
+			Encoding format.Encoding `thrift:"2,required"`
+			Levels   format.Encoding `thrift:"3,required"`
+			Repeats  format.Encoding `thrift:"4,required"`
+		} `thrift:"5,required"`
+	}
+)
+
 // Write writes a table in one group of rows, compressed with gzip. All columns must have as many values.
 func Write(w io.Writer, columns []TableColumn) error {
 	f := NewWriter(w)
@@ -38,7 +78,7 @@ type Writer struct {
 	to      io.Writer
 	at      int64
 	columns []TableColumn // names and kinds
-	groups  []format.RowGroup
+	groups  []groupHead
 }
 
 // NewWriter returns a writer of a file.
@@ -67,7 +107,7 @@ func (f *Writer) Group(columns []TableColumn) error {
 	if rows == 0 {
 		return nil
 	}
-	g := format.RowGroup{NumRows: int64(rows)}
+	g := groupHead{Rows: int64(rows)}
 	for i, c := range columns {
 		if i >= len(f.columns) || c.Name != f.columns[i].Name || c.Kind != f.columns[i].Kind {
 			return fmt.Errorf("parquet: column %s is missing from earlier row groups", c.Name)
@@ -76,12 +116,11 @@ func (f *Writer) Group(columns []TableColumn) error {
 		if err != nil {
 			return err
 		}
-		g.Columns = append(g.Columns, format.ColumnChunk{FileOffset: f.at, MetaData: format.ColumnMetaData{
-			Type: c.Kind, Codec: format.Gzip, Encoding: []format.Encoding{format.Plain, format.RLE},
-			PathInSchema: []string{c.Name}, NumValues: int64(rows), Statistics: statistics(c), DataPageOffset: f.at,
-			TotalUncompressedSize: int64(len(head) + loose), TotalCompressedSize: int64(len(head) + len(body)),
-		}})
-		g.TotalByteSize += int64(len(head) + loose)
+		k := chunkHead{At: f.at}
+		k.Meta.Kind, k.Meta.Path, k.Meta.Values, k.Meta.At = c.Kind, []string{c.Name}, g.Rows, f.at
+		k.Meta.Codec, k.Meta.Encodings = format.Gzip, []format.Encoding{format.Plain, format.RLE}
+		k.Meta.Plain, k.Meta.Packed = int64(len(head)+loose), int64(len(head)+len(body))
+		g.Chunks, g.Size = append(g.Chunks, k), g.Size+k.Meta.Plain
 		if err := errors.Join(f.write(head), f.write(body)); err != nil {
 			return err
 		}
@@ -131,19 +170,11 @@ func page(c TableColumn) (head, body []byte, loose int, err error) {
 	if err := z.Close(); err != nil {
 		return nil, nil, 0, err
 	}
-	head, err = thrift.Marshal(&protocol, &format.PageHeader{
-		Type: format.DataPage, UncompressedPageSize: int32(len(raw)), CompressedPageSize: int32(packed.Len()),
-		DataPageHeader: thrift.New(format.DataPageHeader{
-			NumValues: int32(len(c.Values)), Statistics: statistics(c),
-			Encoding: format.Plain, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
-		}),
-	})
+	h := pageHead{Type: format.DataPage, Plain: int32(len(raw)), Packed: int32(packed.Len())}
+	h.Data.Values, h.Data.Encoding = int32(len(c.Values)), format.Plain
+	h.Data.Levels, h.Data.Repeats = format.RLE, format.RLE
+	head, err = thrift.Marshal(&protocol, &h)
 	return head, packed.Bytes(), len(raw), err
-}
-
-// statistics returns how many values are missing.
-func statistics(c TableColumn) format.Statistics {
-	return format.Statistics{NullCount: int64(list.Count(c.Values, func(v any) bool { return v == nil }))}
 }
 
 // presence describes which values are there, in runs of equal bits.
@@ -186,8 +217,8 @@ func appendValue(b []byte, c TableColumn, v any) ([]byte, error) {
 
 // footer returns the file's metadata.
 func (f *Writer) footer() ([]byte, error) {
-	m := format.FileMetaData{Version: 1, RowGroups: f.groups, CreatedBy: "fedfast"}
-	m.NumRows = int64(list.Sum(f.groups, func(g format.RowGroup) int { return int(g.NumRows) }))
+	m := fileHead{Version: 1, Groups: f.groups, By: "fedfast"}
+	m.Rows = int64(list.Sum(f.groups, func(g groupHead) int { return int(g.Rows) }))
 	m.Schema = []format.SchemaElement{{Name: "table", NumChildren: thrift.New(int32(len(f.columns)))}}
 	for _, c := range f.columns {
 		e := format.SchemaElement{Name: c.Name, Type: thrift.New(c.Kind), RepetitionType: thrift.New(format.Optional)}
