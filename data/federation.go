@@ -96,6 +96,8 @@ type Federation struct {
 	Inputs []ColumnInputs
 	// ClassNames are the values of a table's label that are classes, in their order; nil with Config.Positive.
 	ClassNames []string
+	// Forms says that a table has numbers in forms that few programs read, such as amounts.
+	Forms bool
 	// Sent is how many bytes of statistics of its training samples a client sends before
 	// training, at most; they have no noise.
 	Sent int

@@ -14,14 +14,14 @@ type TableConfig struct {
 	ClientColumn string   `toml:"client_column" with:"csv parquet-columns" doc:"column that names the client of each row; default: each of several files is a client; one file is dealt by data.partition" also:"client site hospital group user"`
 	DropColumns  []string `toml:"drop_columns" with:"csv parquet-columns" doc:"columns left out" also:"ignore exclude"`
 	// Columns has the type of a column by its name.
-	Columns map[string]any `toml:"columns" with:"csv parquet-columns" doc:"type of a column: number or category; \"number MEAN DEVIATION\" and \"category a|b|c\" also fix what is otherwise measured; default: by the values" also:"dtype types schema"`
+	Columns map[string]any `toml:"columns" with:"csv parquet-columns" doc:"type of a column: number, category, or \"date D/M/Y\" or \"date M/D/Y\", the order of day and month; \"number MEAN DEVIATION\" and \"category a|b|c\" also fix what is otherwise measured; default: by the values" also:"dtype types schema"`
 	Missing []string       `toml:"missing" with:"csv parquet-columns" doc:"texts that stand for a missing value, such as -9, as do empty ones, NA, NaN, N/A, null, None and ?" also:"na_values"`
 	Impute  string         `toml:"impute" with:"csv parquet-columns" doc:"what a missing number becomes, next to an input that says so: the mean of the training samples, the median of the clients' medians, or a number; drop: leave such rows out; default: mean" also:"imputation fillna"`
 	Rare    int            `toml:"rare" in:"[0, inf)" with:"csv parquet-columns" doc:"number of training samples below which categories share one input, with those seen in validation and test only; 0: 5" also:"min_frequency"`
 	// Header is nil where the first row of each file decides.
 	Header    *bool  `toml:"header" with:"csv" doc:"the first row has the names of the columns, else they are X1, X2, ...; default: if none of its fields is a number"`
 	Delimiter string `toml:"delimiter" with:"csv" doc:"character between fields; default: the first of tab, ; | and , in the first row" also:"separator sep"`
-	Decimal   string `toml:"decimal" of:". ," with:"csv" doc:"decimal sign of numbers; default: ."`
+	Decimal   string `toml:"decimal" of:". ," with:"csv" doc:"decimal sign of numbers; default: ., amounts: either"`
 	Charset   string `toml:"charset" with:"csv" doc:"character set of the files, such as latin1, windows-1252, gbk or utf-16; default: UTF-8"`
 }
 

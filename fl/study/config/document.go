@@ -123,7 +123,7 @@ func (f *flattener) table(path []string, t map[string]any) {
 			f.settings = append(f.settings, setting{key: open, name: name, value: t[part], path: p})
 		case open != "" && open != "space" && name != "" && !isTable:
 			f.settings = append(f.settings, setting{key: open, name: name, value: t[part], path: p})
-		case schema[key].Kind() != 0, key == "space" && !isTable:
+		case schema[key].Kind() != 0, key == "space" && !isTable, key == "data.columns" && isTable && len(sub) == 0:
 			f.settings = append(f.settings, setting{key: key, value: t[part], path: p})
 		case isTable && (open != "" || isPrefix(key)):
 			f.table(p, sub)

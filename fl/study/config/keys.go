@@ -136,6 +136,10 @@ func (c *Config) set(s setting) error {
 	case "loss.options":
 		return setOption(&c.Loss.Options, s)
 	case "data.columns":
+		if s.name == "" { // an empty table
+			c.Data.Columns = nil
+			return nil
+		}
 		return setOption(&c.Data.Columns, s)
 	case "client_tuner.options":
 		return setOption(&c.ClientTuner.Options, s)

@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sets/own"
 	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
@@ -37,25 +36,6 @@ const (
 	textSize = 64
 )
 
-// number returns the number that a text is, with a decimal sign, or the days since 1970 of a date.
-func number(text, decimal string) (x float64, ok bool) {
-	if text == "" || !strings.ContainsRune("+-.,0123456789", rune(text[0])) {
-		return 0, false
-	}
-	if decimal == "," {
-		text = strings.NewReplacer(".", "?", ",", ".").Replace(text)
-	}
-	if x, err := strconv.ParseFloat(text, 64); err == nil && !strings.ContainsAny(text, "xX_") {
-		return x, math.Abs(x) <= math.MaxFloat32
-	}
-	for _, layout := range []string{time.DateOnly, time.DateTime, "2006-01-02T15:04:05", time.RFC3339} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return float64(t.Unix()) / (24 * 60 * 60), true
-		}
-	}
-	return 0, false
-}
-
 // plain writes a number, 1 for 1.0.
 func plain(x float64) string { return strconv.FormatFloat(x+0, 'g', -1, 64) } // + 0 for -0
 
@@ -71,10 +51,24 @@ type column struct {
 	values  []float32
 	n       int // of the values that are not missing
 	texts   []string
-	numbers []float64 // of the texts, NaN of others
+	spots   []spot // where these are first
+	form    int
+	doubt   bool      // another form would do, and gives others
+	numbers []float64 // of the texts in this form, NaN of others
 	seen    map[string]float32
 	many    bool
 	odd, at string // the first text that is no number, and where it is
+}
+
+// spot is a place in a file.
+type spot struct {
+	path string
+	line int
+}
+
+// spot says where a text is first.
+func (c *column) spot(i int) string {
+	return fmt.Sprintf("%s %s %d", c.spots[i].path, c.row, c.spots[i].line)
 }
 
 // missing reports whether a text stands for no value.
@@ -91,9 +85,11 @@ func (c *column) missing(text string) bool {
 
 // errorf is an error of the column, with what can be done about it.
 func (c *column) errorf(format string, args ...any) error {
-	name := oneline.Name(c.Name)
-	return fmt.Errorf("column %s: %s; leave it out by data.drop_columns, or name its type, such as "+
-		"data.columns = { %s = \"category\" }", name, fmt.Sprintf(format, args...), name)
+	name, way := oneline.Name(c.Name), "leave it out by data.drop_columns"
+	if !c.many && c.cfg.Columns[c.Name] == nil {
+		way += fmt.Sprintf(", or name its type, such as data.columns = { %s = \"category\" }", name)
+	}
+	return fmt.Errorf("column %s: %s; %s", name, fmt.Sprintf(format, args...), way)
 }
 
 // add adds the value of a row, a text or else a number, from a line of a file.
@@ -110,25 +106,29 @@ func (c *column) add(text string, x float64, path string, line int) error {
 		return nil
 	}
 	c.n++
-	if text != "" {
-		var ok bool
-		if x, ok = number(text, c.cfg.Decimal); !ok {
-			if x = math.NaN(); c.odd == "" {
-				c.odd, c.at = strings.Clone(text), fmt.Sprintf("%s %s %d", path, c.row, line)
-			}
-		}
-	}
 	if len(c.texts) == maxTexts && !c.many {
-		c.many, c.seen = true, nil
+		c.settle()
+		if c.many = true; c.odd != "" {
+			return cmp.Or(c.mostly(), c.errorf("more than %d different texts, such as %q (%s)", maxTexts, c.odd, c.at))
+		}
+		c.seen = nil
 		c.replace(c.number)
 	}
 	if c.many {
+		is := x == x
+		if text != "" {
+			x, is = forms[c.form].read(text, c.cfg.Decimal)
+		}
+		if !is {
+			return c.errorf("%q (%s %s %d) is no number, as all before are; add it to data.missing if it stands for no value",
+				text, path, c.row, line)
+		}
 		c.values = append(c.values, float32(x))
-		return cmp.Or(c.id(text, x), c.words())
+		return c.id(text, x)
 	}
 	text = strings.Clone(text)
 	c.seen[text] = float32(len(c.texts))
-	c.values, c.texts, c.numbers = append(c.values, c.seen[text]), append(c.texts, text), append(c.numbers, x)
+	c.values, c.texts, c.spots = append(c.values, c.seen[text]), append(c.texts, text), append(c.spots, spot{path, line})
 	return c.budget.Take(textSize + int64(len(text)))
 }
 
@@ -144,12 +144,26 @@ func (c *column) replace(by func(place int) float32) {
 // number returns the number that a text is.
 func (c *column) number(place int) float32 { return float32(c.numbers[place]) }
 
-// words is the error of too many texts that are no numbers.
-func (c *column) words() error {
-	if c.many && c.odd != "" {
-		return c.errorf("more than %d different texts, such as %q (%s)", maxTexts, c.odd, c.at)
+// mostly is the error of a column of which most values are numbers, but not all.
+func (c *column) mostly() error {
+	no := func(place float32) bool { return place == place && math.IsNaN(c.numbers[int(place)]) }
+	rows, odd, noun := list.Count(c.values, no), []string(nil), "numbers"
+	if 2*rows >= c.n {
+		return nil
 	}
-	return nil
+	for i, text := range c.texts {
+		if no(float32(i)) {
+			odd = append(odd, fmt.Sprintf("%.40q", text))
+		}
+	}
+	if len(odd) > 3 {
+		odd = append(odd[:3], "...")
+	}
+	if c.form == formDayFirst || c.form == formMonthFirst {
+		noun = "dates"
+	}
+	return c.errorf("%d of %d values are not %s: %s (%s); add them to data.missing if they stand for no value", rows, c.n,
+		noun, strings.Join(odd, ", "), c.at)
 }
 
 // id is the error of integers that no float holds.
@@ -170,26 +184,29 @@ func (c *column) whole() bool {
 
 // decide chooses the type of a column: that of data.columns, or by its values.
 func (c *column) decide() error {
+	c.settle()
 	given, is := c.cfg.Columns[c.Name]
 	words := strings.SplitN(fmt.Sprint(given), " ", 2)
 	wrong := fmt.Errorf("data.columns.%s = %v: must be number or category, or such as \"number 54.2 9.1\" "+
-		"(mean and deviation) or \"category a|b|c\"", oneline.Name(c.Name), given)
+		"(mean and deviation), \"category a|b|c\" or \"date D/M/Y\"", oneline.Name(c.Name), given)
 	switch c.Gaps, c.Fixed = c.n < len(c.values), len(words) > 1; {
 	case !is:
 		return c.guess()
-	case words[0] == typeNumber && c.odd != "":
-		return fmt.Errorf("data.columns.%s = %q: %q (%s) is none; add it to data.missing if it stands for no value",
-			oneline.Name(c.Name), given, c.odd, c.at)
-	case words[0] == typeNumber && c.Fixed:
-		if n, _ := fmt.Sscan(words[1], &c.Mean, &c.Std); n != 2 || !(c.Std > 0) || c.Mean-c.Mean+c.Std-c.Std != 0 {
-			return wrong
-		}
 	case words[0] == typeCategory && c.Fixed:
 		return c.categories(strings.Split(words[1], "|"))
 	case words[0] == typeCategory:
 		return c.categories(nil)
-	case words[0] != typeNumber:
+	case words[0] != typeNumber && !isDate(given):
 		return wrong
+	case c.odd != "":
+		return fmt.Errorf("data.columns.%s = %q: %q (%s) is none; add it to data.missing if it stands for no value",
+			oneline.Name(c.Name), given, c.odd, c.at)
+	case isDate(given):
+		c.Fixed = false
+	case c.Fixed:
+		if n, _ := fmt.Sscan(words[1], &c.Mean, &c.Std); n != 2 || !(c.Std > 0) || c.Mean-c.Mean+c.Std-c.Std != 0 {
+			return wrong
+		}
 	}
 	if !c.many {
 		c.replace(c.number)
@@ -197,38 +214,30 @@ func (c *column) decide() error {
 	return nil
 }
 
-// thousands are numbers that may have separators of thousands.
-var thousands = regexp.MustCompile(`^-?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$`)
-
 // guess chooses the type by the values.
 func (c *column) guess() error {
-	texts, odd := len(c.texts), 0
 	for i, x := range c.numbers {
-		if x != x {
-			odd++
-		} else if err := c.id(c.texts[i], x); err != nil {
+		if err := c.id(c.texts[i], x); err != nil {
 			return err
 		}
 	}
-	_, comma := number(c.odd, ",")
-	switch {
+	comma := slices.IndexFunc(c.texts, func(text string) bool { return strings.Contains(text, ",") })
+	switch texts := len(c.texts); {
+	case c.odd == "" && c.form == formComma && !slices.ContainsFunc(c.texts, hasUnit):
+		return c.errorf("%q (%s) has a decimal comma; set data.decimal = \",\"", c.texts[comma], c.spot(comma))
+	case c.odd == "" && c.form >= formPoint && c.doubt:
+		return c.errorf("%q (%s) has a separator of thousands or a decimal sign; set data.decimal = \".\" or \",\"",
+			c.texts[max(0, comma)], c.spot(max(0, comma)))
 	case c.odd == "" && !c.many:
 		c.replace(c.number)
 		fallthrough
 	case c.odd == "":
 		return nil
-	case thousands.MatchString(c.odd):
-		return c.errorf("%q (%s) has separators of thousands; write numbers without them (pandas: thousands=%q), or set "+
-			"data.decimal = \",\" if it is a decimal comma", c.odd, c.at, ",")
-	case comma:
-		return c.errorf("%q (%s) has a decimal comma; set data.decimal = \",\"", c.odd, c.at)
 	case texts <= fewTexts || texts <= len(c.values)/manyRows:
-		return c.categories(nil)
-	case 2*odd < texts:
-		return c.errorf("%d of %d different texts are numbers, but not %q (%s); add it to data.missing if it stands for "+
-			"no value", texts-odd, texts, c.odd, c.at)
+		return cmp.Or(c.mostly(), c.categories(nil))
 	}
-	return c.errorf("%d different texts in %d rows, such as %q (%s)", texts, len(c.values), c.odd, c.at)
+	return cmp.Or(c.mostly(), c.errorf("%d different texts in %d rows, such as %q (%s)", len(c.texts), len(c.values),
+		c.odd, c.at))
 }
 
 // categories numbers the values in their order; numbers, where all are, in theirs. Those given are all.
@@ -236,8 +245,13 @@ func (c *column) categories(given []string) error {
 	if c.many {
 		return c.errorf("more than %d different values", maxTexts)
 	}
+	isTruth := func(text string) bool { _, is := truth(text, ""); return is }
+	words := len(c.texts) > 2 && given == nil && list.Count(c.texts, isTruth) == len(c.texts) // in several spellings
 	for i, x := range c.numbers {
-		if c.odd == "" && math.Abs(x) <= exact {
+		if words {
+			yes, _ := truth(c.texts[i], "")
+			c.texts[i] = strconv.FormatBool(yes == 1)
+		} else if c.odd == "" && c.form == formPlain && math.Abs(x) <= exact {
 			c.texts[i] = plain(x)
 		}
 		if given != nil && !slices.Contains(given, c.texts[i]) {
@@ -250,6 +264,9 @@ func (c *column) categories(given []string) error {
 			y, _ := number(b, "")
 			return cmp.Or(cmp.Compare(x, y), strings.Compare(a, b))
 		}))
+	}
+	if c.form = formPlain; words {
+		c.form = formTruth
 	}
 	places := make(map[string]float32, len(c.Values))
 	for i, name := range c.Values {

@@ -214,8 +214,127 @@ func TestOddFiles(t *testing.T) {
 		{
 			"separators of thousands",
 			map[string]string{"a.csv": "pay,y,who\n\"4,258\",0,a\n957,1,a\n\"1,200.5\",1,b\n12,0,b\n"},
+			func(c *data.Config) { c.Normalize = "none" },
+			[]string{"numbers: pay", "of them amounts: pay", "[4258]", "[1200.5]"},
+		},
+		{
+			"separators of thousands or decimal commas",
+			map[string]string{"a.csv": "pay,y,who\n\"4,258\",0,a\n957,1,a\n\"1,200\",1,b\n12,0,b\n"},
 			nil,
-			[]string{`column pay: "4,258" (`, `has separators of thousands; write numbers without them`},
+			[]string{`column pay: "4,258" (`, `has a separator of thousands or a decimal sign; set data.decimal = "." or ","`},
+		},
+		{
+			"amounts",
+			map[string]string{"a.csv": "pay;part;cost;n;y;who\n$113,500.00;12,5 %;€ 3;1_000;0;a\n-$2.50;3 %;1.250 €;7;1;a\n" +
+				"USD 12;0,25%;-4,5;2_500;1;b\n$ 7;100 %;€ 12,5;9;0;b\n"},
+			func(c *data.Config) { c.Normalize = "none" },
+			[]string{
+				"numbers: pay, part, cost, n", "of them amounts: pay, n",
+				"of them amounts with decimal commas: part, cost", "[113500 12.5 3 1000]", "[-2.5 3 1250 7]", "[12 0.25 -4.5 2500]",
+			},
+		},
+		{
+			"German dates",
+			map[string]string{"a.csv": "day;y;who\n02.01.1970;0;a\n3.1.1970 12:00;1;a\n31.01.1970;1;b\n;0;b\n"},
+			func(c *data.Config) { c.Normalize = "none" },
+			[]string{"of them dates, day before month: day", "[1 0]", "[2.5 0]", "[30 0]"},
+		},
+		{
+			"American dates",
+			map[string]string{"a.csv": "day,y,who\n01/02/1970,0,a\n1/31/1970 6:00 PM,1,a\n1/3/1970 12:00:00 am,1,b\n,0,b\n"},
+			func(c *data.Config) { c.Normalize = "none" },
+			[]string{"of them dates, month before day: day", "[1 0]", "[30.75 0]", "[2 0]"},
+		},
+		{
+			"dates of unknown order",
+			map[string]string{"a.csv": "day,born,y,who\n01/02/1970,1.2.1970,0,a\n01/03/1970,1.3.1970,1,b\n"},
+			func(c *data.Config) { c.Normalize = "none" },
+			[]string{
+				"of them dates, day before month: born", "of them dates, month before day: day", "[1 31]", "[2 59]",
+				`no day above 12 tells the order of day and month; data.columns = { NAME = "date D/M/Y" } takes the other: day`,
+				`no day above 12 tells the order of day and month; data.columns = { NAME = "date M/D/Y" } takes the other: born`,
+			},
+		},
+		{
+			"an order of day and month",
+			map[string]string{"a.csv": "day,y,who\n01/02/1970,0,a\n01/03/1970,1,b\n"},
+			func(c *data.Config) { c.Normalize, c.Columns = "none", map[string]any{"day": "date D/M/Y"} },
+			[]string{"of them dates, day before month: day\nlabel", "[31]", "[59]"},
+		},
+		{
+			"an order of day and month that does not fit",
+			map[string]string{"a.csv": "day,y,who\n01/02/1970,0,a\n01/31/1970,1,b\n"},
+			func(c *data.Config) { c.Columns = map[string]any{"day": "date D/M/Y"} },
+			[]string{`data.columns.day = "date D/M/Y": "01/31/1970" (`, "a.csv line 3) is none"},
+		},
+		{
+			"days and months in both orders",
+			map[string]string{"a.csv": "day,y,who\n31/01/1970,0,a\n01/31/1970,1,b\n05/06/1970,1,b\n"},
+			nil,
+			[]string{`column day: 1 of 3 values are not dates: "01/31/1970" (`, "a.csv line 3)"},
+		},
+		{
+			"time zones",
+			map[string]string{"a.csv": "day,y,who\n1970-01-02T02:00:00+02:00,0,a\n1970-01-03 00:00:00 UTC,1,a\n" +
+				"1970-01-04 12:00:00.5Z,1,b\n1970-01-04 22:00-0500,0,b\n"},
+			func(c *data.Config) { c.Normalize = "none" },
+			[]string{"numbers: day", "[1]", "[2]", "[3.5]", "[4.125]"},
+		},
+		{
+			"many dates",
+			map[string]string{"a.csv": rows(9000, func(i int) string {
+				return fmt.Sprintf("%02d.%02d.%d,m,%d,a", 1+i%28, 1+i/28%12, 1970+i/336, i%2)
+			})},
+			func(c *data.Config) { c.Normalize = "none" },
+			[]string{"of them dates, day before month: age", "[27 1]", "[9781 1]"},
+		},
+		{
+			"two digits of a year",
+			map[string]string{"a.csv": rows(60, func(i int) string { return fmt.Sprintf("%d.1.%02d,m,%d,a", 1+i%28, i, i%2) })},
+			nil,
+			[]string{`column age: 60 different texts in 60 rows, such as "1.1.00"`},
+		},
+		{
+			"booleans in several spellings",
+			map[string]string{"a.csv": "ill,y,who\nYes,0,a\nno,1,a\nyes,1,b\nNO,0,b\n"},
+			func(c *data.Config) { c.Normalize = "none" },
+			[]string{"categories (how many): ill (2)", "[0 1]", "[1 0]"},
+		},
+		{
+			"booleans as numbers",
+			map[string]string{"a.csv": "ill,y,who\nyes,0,a\nF,1,a\ntrue,1,b\nn,0,b\n"},
+			func(c *data.Config) { c.Normalize, c.Columns = "none", map[string]any{"ill": "number"} },
+			[]string{"of them numbers, 1 for yes and 0 for no: ill", "[1]\n[0]\n[1]\n[0]"},
+		},
+		{
+			"few numbers and a text",
+			map[string]string{"a.csv": "age,y,who\n20,0,a\n30,1,a\nabc,1,b\ninf,0,b\n20,0,a\n30,1,a\n-inf,1,b\n40,0,b\n"},
+			nil,
+			[]string{
+				`column age: 3 of 8 values are not numbers: "abc", "inf", "-inf" (`,
+				"a.csv line 4); add them to data.missing if they stand for no value; " +
+					"leave it out by data.drop_columns, or name its type",
+			},
+		},
+		{
+			"a text behind many numbers",
+			map[string]string{"a.csv": rows(6000, func(i int) string {
+				return strings.Replace(fmt.Sprintf("%d,m,%d,a", i, i%2), "5555", "?x", 1)
+			})},
+			nil,
+			[]string{
+				`column age: "?x" (`,
+				"a.csv line 5557) is no number, as all before are; add it to data.missing if it stands for no value",
+			},
+		},
+		{
+			"too many categories",
+			map[string]string{"a.csv": rows(5000, texts)},
+			func(c *data.Config) { c.Columns = map[string]any{"sex": "category"} },
+			[]string{
+				`column sex: more than 4096 different texts, such as "text 0" (`,
+				"line 2); leave it out by data.drop_columns",
+			},
 		},
 		{
 			"a label that is there twice",
@@ -349,8 +468,8 @@ func TestOddFiles(t *testing.T) {
 			map[string]string{"a.csv": rows(60, words)},
 			nil,
 			[]string{
-				`column age: 54 of 60 different texts are numbers, but not "seven" (`,
-				"a.csv line 9); add it to data.missing if it stands for no value",
+				`column age: 6 of 60 values are not numbers: "seven", "1seven", "2seven", ... (`,
+				"a.csv line 9); add them to data.missing if they stand for no value",
 			},
 		},
 		{

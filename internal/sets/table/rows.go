@@ -140,8 +140,12 @@ func openRows(cfg *data.Config, path string) (_ source, err error) {
 // name names the columns by the first row, or numbers them.
 func (f *rows) name(cfg *data.Config, row []string) {
 	header := !slices.ContainsFunc(row, func(text string) bool {
-		_, ok := number(strings.TrimSpace(text), cfg.Decimal)
-		return ok
+		is := false
+		for i, f := range forms {
+			_, ok := f.read(strings.TrimSpace(text), cfg.Decimal)
+			is = is || ok && i != formTruth
+		}
+		return is
 	})
 	if cfg.Header != nil {
 		header = *cfg.Header

@@ -134,7 +134,7 @@ func (t *table) file(ctx context.Context, path string, budget *memory.Budget, se
 		missing = append(missing, fmt.Sprintf("data.label_column = %q", l))
 	}
 	pooled := owner < 0 && t.cfg.ClientColumn == "" && t.cfg.Partition == "" && !several && !test
-	if owner < 0 && t.cfg.ClientColumn != "" && !test || pooled && label < 0 {
+	if owner < 0 && t.cfg.ClientColumn != "" && !test || pooled && l == "" {
 		missing = append(missing, fmt.Sprintf("data.client_column = %q", t.cfg.ClientColumn))
 	}
 	if len(missing) > 0 {
@@ -218,7 +218,7 @@ func (t *table) decide() error {
 		}
 	}
 	var numbers, categories, doubts, empty, rows []string
-	codes := map[float64][]string{}
+	codes, written, doubtful := map[float64][]string{}, make([][]string, len(forms)), make([][]string, len(forms))
 	for _, c := range t.columns {
 		if c.n == 0 {
 			empty = append(empty, c.Name)
@@ -234,6 +234,12 @@ func (t *table) decide() error {
 		if numbers = append(numbers, c.Name); c.counts() {
 			rows = append(rows, c.Name)
 		}
+		if c.form != formPlain {
+			written[c.form] = append(written[c.form], c.Name)
+		}
+		if c.doubt && t.cfg.Columns[c.Name] == nil {
+			doubtful[c.form] = append(doubtful[c.form], c.Name)
+		}
 		if n := len(c.sorted()); t.cfg.Columns[c.Name] == nil && c.whole() && n > 2 && n <= fewNumbers && 4*n <= c.n {
 			doubts = append(doubts, c.Name)
 		}
@@ -246,6 +252,11 @@ func (t *table) decide() error {
 		return fmt.Errorf("%s: there is no column with values beside data.label_column = %q", t.cfg.Path, t.label.Name)
 	}
 	t.list("columns taken for numbers: ", numbers)
+	for i, f := range forms {
+		t.list(fmt.Sprintf("of them %s: ", f.says), written[i])
+		t.list(fmt.Sprintf("no day above 12 tells the order of day and month; data.columns = { NAME = %q } takes the other: ",
+			forms[i^1].kind), doubtful[i])
+	}
 	t.list("columns that number the rows, which data.drop_columns leaves out: ", rows)
 	t.list("columns taken for categories (how many): ", categories)
 	t.list(`numbers of few values, which data.columns = { NAME = "category" } makes categories: `, doubts)
@@ -259,6 +270,7 @@ func (t *table) decide() error {
 // classes makes classes of the values of the label, unless they are numbers to predict, and says which.
 func (t *table) classes() error {
 	c, name := t.label, oneline.Name(t.label.Name)
+	c.settle()
 	if t.cfg.Positive != "" {
 		t.fed.Classes = 2
 		return t.positive()
@@ -341,6 +353,7 @@ func (t *table) examples() (*data.Federation, []data.Examples, error) {
 		c.Gaps = c.Gaps && !drop
 		columns[i], t.fed.Columns = c.values, append(t.fed.Columns, c.Column)
 	}
+	t.fed.Forms = slices.ContainsFunc(append(t.columns, t.label), func(c *column) bool { return c.form != formPlain })
 	var kept []int32
 	train, clients := 0, t.clients[:0]
 	for row, x := range t.label.values {

@@ -250,7 +250,7 @@ func (a *app) loader() {
 	a.Names = string(text)
 	_, a.Reads, _ = strings.Cut(torchmodel.Reads(a.M)+torchmodel.Normalized(a.Fed.Normalized, d.Normalize), "[N, ")
 	whole := d.Partition == "" && d.MaxSamples == 0 && d.Normalize != data.NormalizeClient && a.Fed.Test.Len() == 0
-	if whole && a.Fed.Inputs != nil && !a.Fed.FilesTest {
+	if whole && a.Fed.Inputs != nil && !a.Fed.FilesTest && !a.Fed.Forms {
 		a.Loader = "table"
 	} else if whole && strings.HasPrefix(a.Fed.Name, "npz-") {
 		a.Loader = "npz"
