@@ -1,7 +1,6 @@
 package nn
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -73,15 +72,7 @@ func (t *Torch) recurrent(every bool) {
 
 // Bind fixes the layer for a sequence of vectors.
 func (l GRU) Bind(in Flow) (Bound, error) {
-	switch {
-	case in.Vocab > 0:
-		return nil, errors.New("an embedding must come before a GRU on tokens")
-	case in.Seq < 1:
-		return nil, errors.New("a GRU needs a sequence as its input")
-	case l.Hidden < 1:
-		return nil, errors.New("the hidden size must be at least 1")
-	}
-	if err := l.Init.check(); err != nil {
+	if err := bindRecurrent("a GRU", in, l.Hidden, l.Init); err != nil {
 		return nil, err
 	}
 	return &boundGRU{l: l, in: in, hp: kernels.Pad(l.Hidden)}, nil
@@ -93,13 +84,7 @@ type boundGRU struct {
 	hp int // hidden size padded to a multiple of 16
 }
 
-func (b *boundGRU) Out() Flow {
-	f := Flow{H: 1, W: 1, C: b.l.Hidden}
-	if b.l.EveryStep {
-		f.Seq, f.Lead = b.in.Seq, b.in.Lead
-	}
-	return f
-}
+func (b *boundGRU) Out() Flow { return recurrentOut(b.in, b.l.Hidden, b.l.EveryStep) }
 
 func (b *boundGRU) Traits() Traits {
 	return Traits{ReadsInput: true, Chunk: lstmChunk, Extra: b.in.Seq * 8 * b.hp}
@@ -111,27 +96,14 @@ func (b *boundGRU) FLOPs() int64 {
 
 func (b *boundGRU) Params() []Param {
 	hidden, width := b.l.Hidden, b.in.C
-	var ps []Param
-	gates := func(name string, shape []int, rows int, fill func([]float32, *kernels.Stream)) {
-		walk := func(f func(at, i int)) {
-			for i := range 3 * hidden * rows {
-				g, u, k := i/rows/hidden, i/rows%hidden, i%rows
-				f(packedAt(k, g*b.hp+u, rows), i)
-			}
-		}
-		ps = append(ps, Param{
-			Name: name, Shape: shape, Size: rows * 3 * b.hp, Init: fill,
-			Pack:   func(packed, t []float32) { walk(func(at, i int) { packed[at] = t[i] }) },
-			Unpack: func(t, packed []float32) { walk(func(at, i int) { t[i] = packed[at] }) },
-		})
+	gates := func(name string, rows int, fill func([]float32, *kernels.Stream)) Param {
+		return gateParam(name, 3, hidden, rows, fill, func(g, u, k int) int { return packedAt(k, g*b.hp+u, rows) })
 	}
 	input, recurrent := b.l.Init.gates(width, hidden)
 	bias := func(t []float32, s *kernels.Stream) { b.l.Init.bias(t, hidden, s) }
-	gates("weight_ih_l0", []int{3 * hidden, width}, width, input)
-	gates("weight_hh_l0", []int{3 * hidden, hidden}, hidden, recurrent)
-	gates("bias_ih_l0", []int{3 * hidden}, 1, bias)
-	gates("bias_hh_l0", []int{3 * hidden}, 1, bias)
-	return ps
+	return []Param{
+		gates("weight_ih_l0", width, input), gates("weight_hh_l0", hidden, recurrent), gates("bias_ih_l0", 1, bias), gates("bias_hh_l0", 1, bias),
+	}
 }
 
 // gates returns how the two weights of a GRU are drawn.

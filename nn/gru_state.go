@@ -5,42 +5,29 @@ import "github.com/fedfast/fedfast/kernels"
 // gruState holds the activations of one chunk. Every buffer is time-major, as those
 // of lstmState are.
 type gruState struct {
+	recurrent
 	b                *boundGRU
 	needDX           bool
-	wx, wh, bx, bh   int // offsets of the parameters
+	bx, bh           int // offsets of the biases
 	x                Act
 	gates            []float32 // r, z, n, then the gradient of what W_ih gives, seq x n x 3hp
 	recur            []float32 // what W_hh gives, then its gradient, seq x n x 3hp
 	h, dh            []float32 // seq x n x hp
-	wxT, whT         []float32 // transposed for the backward pass, in fp32
 	dz, dn, dr, keep []float32 // of one row
 	out, dx          Act
-	bf16             *recurrentBF16 // nil in fp32
 }
 
 func (b *boundGRU) NewState(e *Env) State {
-	hp, rows, at := b.hp, b.in.Seq*e.Samples, e.Offset
-	next := func(rows int) int {
-		at += rows * 3 * hp
-		return at - rows*3*hp
-	}
+	hp, rows := b.hp, b.in.Seq*e.Samples
 	s := &gruState{
-		b: b, needDX: e.NeedDX, out: e.Output(),
-		wx: next(b.in.C), wh: next(b.l.Hidden), bx: next(1), bh: next(1),
+		recurrent: newRecurrent(e, e.Offset, rows, b.in.C, b.in.Ld(), b.l.Hidden, 3, e.NeedDX, b.l.bf16),
+		b:         b, needDX: e.NeedDX, out: e.Output(),
 		gates: e.Arena.Alloc(rows * 3 * hp), recur: e.Arena.Alloc(rows * 3 * hp),
 		h: e.Arena.Alloc(rows * hp), dh: e.Arena.Alloc(rows * hp),
 		dz: e.Arena.Alloc(hp), dn: e.Arena.Alloc(hp), dr: e.Arena.Alloc(hp), keep: e.Arena.Alloc(hp),
 	}
+	s.bx, s.bh = s.biases, s.biases+3*hp
 	s.dx = e.Gradient()
-	if b.l.bf16 {
-		s.bf16 = newRecurrentBF16(e, rows, b.in.C, b.in.Ld(), b.l.Hidden, 3, e.NeedDX)
-		s.bf16.recur = e.Arena.Alloc(rows * 3 * hp / 2)
-	} else {
-		s.whT = e.Arena.Alloc(3 * hp * hp)
-		if e.NeedDX {
-			s.wxT = e.Arena.Alloc(3 * hp * kernels.Pad(b.in.C))
-		}
-	}
 	return s
 }
 
@@ -61,26 +48,18 @@ func (s *gruState) row(gates, recur, h []float32, t, n, i int) gru {
 
 func (s *gruState) Forward(r *Run, x Act, _, _ int) Act {
 	s.x = x
-	steps, hp, n, hidden := s.b.in.Seq, s.b.hp, r.N, s.b.l.Hidden
+	steps, hp, n := s.b.in.Seq, s.b.hp, r.N
 	g3 := 3 * hp
 	bx, bh := r.W[s.bx:][:g3], r.W[s.bh:][:g3]
-	if s.bf16 != nil {
-		s.bf16.load(r, s.wx, s.wh)
-		s.bf16.project(s.gates, bx, x.Data[x.Origin:], steps*n)
-	} else {
-		kernels.GemmNN(&kernels.NN{M: steps * n, N: g3, K: s.b.in.C, A: x.Data[x.Origin:], Lda: x.Sample, B: r.W[s.wx:], Bias: bx, C: s.gates, Ldc: g3})
-	}
+	s.project(r, s.gates, bx, x.Data[x.Origin:], x.Sample, steps*n)
 	for t := range steps {
 		recur := s.recur[t*n*g3:][:n*g3]
-		switch {
-		case t == 0:
+		if t > 0 {
+			s.step(r, recur, bh, s.h[(t-1)*n*hp:], n)
+		} else {
 			for i := range n {
 				copy(recur[i*g3:], bh)
 			}
-		case s.bf16 != nil:
-			s.bf16.step(recur, bh, s.h[(t-1)*n*hp:], n)
-		default:
-			kernels.GemmNN(&kernels.NN{M: n, N: g3, K: hidden, A: s.h[(t-1)*n*hp:], Lda: hp, B: r.W[s.wh:], Bias: bh, C: recur, Ldc: g3})
 		}
 		for i := range n {
 			v := s.row(s.gates, s.recur, s.h, t, n, i)
@@ -122,46 +101,16 @@ func (s *gruState) Backward(r *Run, dy Act, _, _ int) Act {
 		for i := range n {
 			s.backwardRow(t, n, i)
 		}
-		switch {
-		case t == 0:
-		case s.bf16 != nil:
-			kernels.RoundPairs(s.bf16.recur[t*n*g3/2:], s.recur[t*n*g3:][:n*g3])
-			s.bf16.back(s.dh[(t-1)*n*hp:], t*n, n, true)
-		default:
-			kernels.GemmNN(&kernels.NN{M: n, N: hp, K: g3, A: s.recur[t*n*g3:], Lda: g3, B: s.whT, C: s.dh[(t-1)*n*hp:], Ldc: hp, Accumulate: true})
+		if t > 0 {
+			s.back(s.dh[(t-1)*n*hp:], s.recur[t*n*g3:], n, true)
 		}
 	}
 	s.sums(r, s.gates, s.recur)
-	x, add := s.x.Data[s.x.Origin:], !r.Starts(0)
-	if s.bf16 != nil {
-		s.bf16.weights(r.G[s.wx:], r.G[s.wh:], x, s.h, s.gates, s.recur, steps*n, n, add)
-	} else {
-		s.products(r, x, s.h, s.gates, s.recur, add)
-	}
-	switch {
-	case !s.needDX:
-	case s.bf16 != nil:
-		kernels.RoundPairs(s.bf16.gates, s.gates[:steps*n*g3])
-		s.bf16.input(steps*n, s.dx.Data[s.dx.Origin:], s.dx.Sample)
-	default:
-		s.input(s.dx, s.gates, s.wxT, n, false)
+	s.weights(r, s.x.Data[s.x.Origin:], s.x.Sample, s.h, s.gates, s.recur, steps*n, n)
+	if s.needDX {
+		s.input(s.dx.Data[s.dx.Origin:], s.dx.Sample, s.gates, steps*n)
 	}
 	return s.dx
-}
-
-// turn transposes the weights, which change from batch to batch only.
-func (s *gruState) turn(r *Run) {
-	g3 := 3 * s.b.hp
-	switch {
-	case r.Base > 0:
-	case s.bf16 != nil:
-		s.bf16.turn(r, s.wx, s.wh)
-	default:
-		kernels.PackT(s.whT, g3, r.W[s.wh:], s.b.l.Hidden, s.b.l.Hidden, g3)
-		if s.needDX {
-			kernels.PackT(s.wxT, g3, r.W[s.wx:], s.b.in.C, s.b.in.C, g3)
-		}
-	}
 }
 
 // backwardRow replaces the activations of row i of step t by the gradients of what the
@@ -209,21 +158,4 @@ func (s *gruState) sums(r *Run, gates, recur []float32) {
 		}
 		kernels.ColSum(bias, p.rows, m, g3, g3)
 	}
-}
-
-// products adds the gradient of the weights, each by one product over the rows of all
-// steps.
-func (s *gruState) products(r *Run, x, h, gates, recur []float32, add bool) {
-	hp, n, m := s.b.hp, r.N, s.b.in.Seq*r.N
-	g3 := 3 * hp
-	kernels.GemmTN(&kernels.TN{M: m, K: s.b.in.C, N: g3, A: x, Lda: s.x.Sample, G: gates, Ldg: g3, C: r.G[s.wx:], Accumulate: add})
-	kernels.GemmTN(&kernels.TN{M: m - n, K: s.b.l.Hidden, N: g3, A: h, Lda: hp, G: recur[n*g3:], Ldg: g3, C: r.G[s.wh:], Accumulate: add})
-}
-
-// input computes the gradient of the input, or adds it, from the transposed weights.
-func (s *gruState) input(dx Act, gates, wxT []float32, n int, add bool) {
-	g3 := 3 * s.b.hp
-	kernels.GemmNN(&kernels.NN{
-		M: s.b.in.Seq * n, N: kernels.Pad(s.b.in.C), K: g3, A: gates, Lda: g3, B: wxT, C: dx.Data[dx.Origin:], Ldc: dx.Sample, Accumulate: add,
-	})
 }

@@ -85,20 +85,14 @@ class OneBiasLSTM(nn.LSTM):
 
 // Bind fixes the layer for a sequence of vectors.
 func (l LSTM) Bind(in Flow) (Bound, error) {
+	if err := bindRecurrent("an LSTM", in, l.Hidden, l.Init); err != nil {
+		return nil, err
+	}
 	switch {
-	case in.Vocab > 0:
-		return nil, errors.New("an embedding must come before an LSTM on tokens")
-	case in.Seq < 1:
-		return nil, errors.New("an LSTM needs a sequence as its input")
-	case l.Hidden < 1:
-		return nil, errors.New("the hidden size must be at least 1")
 	case l.Layers < 0:
 		return nil, errors.New("layers must be at least 1")
 	case !(l.Dropout >= 0 && l.Dropout < 1):
 		return nil, fmt.Errorf("dropout rate %v; it must be at least 0 and below 1", l.Dropout)
-	}
-	if err := l.Init.check(); err != nil {
-		return nil, err
 	}
 	l.Layers = max(1, l.Layers)
 	l.Droppable = l.Layers > 1 && (l.Droppable || l.Dropout > 0)
@@ -119,13 +113,7 @@ func (b *boundLSTM) inputs(i int) (width, ld int) {
 	return b.l.Hidden, b.hp
 }
 
-func (b *boundLSTM) Out() Flow {
-	f := Flow{H: 1, W: 1, C: b.l.Hidden}
-	if b.l.EveryStep {
-		f.Seq, f.Lead = b.in.Seq, b.in.Lead
-	}
-	return f
-}
+func (b *boundLSTM) Out() Flow { return recurrentOut(b.in, b.l.Hidden, b.l.EveryStep) }
 
 // lstmChunk is the number of samples that are worked on together. It enters the
 // order of sums, so changing it changes the bits of results. 16 rows keep the
@@ -148,32 +136,36 @@ func (b *boundLSTM) FLOPs() int64 {
 
 func (b *boundLSTM) Params() []Param {
 	var ps []Param
-	hidden := b.l.Hidden
-	gates := func(name string, shape []int, rows int, fill func([]float32, *kernels.Stream)) {
-		ps = append(ps, Param{
-			Name:   name,
-			Shape:  shape,
-			Size:   rows * 4 * b.hp,
-			Init:   fill,
-			Pack:   func(packed, t []float32) { packGates(packed, t, rows, hidden) },
-			Unpack: func(t, packed []float32) { unpackGates(t, packed, rows, hidden) },
-		})
+	gates := func(name string, i, rows int, fill func([]float32, *kernels.Stream)) {
+		at := func(g, u, k int) int { return gateRow(g, u, k, rows) }
+		ps = append(ps, gateParam(fmt.Sprintf(name, i), 4, b.l.Hidden, rows, fill, at))
 	}
 	for i := range b.l.Layers {
 		width, _ := b.inputs(i)
-		init := lstmInit{b.l.Init, width, hidden}
-		gates(fmt.Sprintf("weight_ih_l%d", i), []int{4 * hidden, width}, width, init.input)
-		gates(fmt.Sprintf("weight_hh_l%d", i), []int{4 * hidden, hidden}, hidden, init.recurrent)
-		gates(fmt.Sprintf("bias_ih_l%d", i), []int{4 * hidden}, 1, init.bias)
+		init := lstmInit{b.l.Init, width, b.l.Hidden}
+		gates("weight_ih_l%d", i, width, init.input)
+		gates("weight_hh_l%d", i, b.l.Hidden, init.recurrent)
+		gates("bias_ih_l%d", i, 1, init.bias)
 		if b.l.ForgetBias != 0 {
 			ps[len(ps)-1].Constant = b.l.addForgetBias
 		}
 		if !b.l.OneBias {
-			gates(fmt.Sprintf("bias_hh_l%d", i), []int{4 * hidden}, 1, init.bias)
+			gates("bias_hh_l%d", i, 1, init.bias)
 		}
 	}
 	return ps
 }
+
+// gateRow returns where the packed row k of gate g of hidden unit u starts, for a weight of rows
+// rows, or a bias with one.
+//
+// The four gates of an LSTM lie interleaved in blocks of 16 hidden units: 16
+// input gates, 16 forget gates, 16 cell candidates, 16 output gates, then the
+// next 16 units. One block of 64 pre-activations then holds all that the
+// pointwise part of 16 units needs. The canonical layout (PyTorch's) has all
+// input gates first, then all forget gates and so on; hidden units are padded to
+// a multiple of 16 with zero columns.
+func gateRow(g, u, k, rows int) int { return ((u/16*4+g)*rows+k)*16 + u%16 }
 
 // addForgetBias adds sign times ForgetBias to the forget gates of a bias in
 // PyTorch's order of gates.
