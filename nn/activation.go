@@ -178,8 +178,6 @@ func givesAway(s State) bool {
 	switch s := s.(type) {
 	case *denseState:
 		return !s.b.relu
-	case *denseBF16:
-		return !s.b.relu
 	case *attentionState:
 		return true
 	}

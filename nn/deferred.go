@@ -43,13 +43,6 @@ type deferredDense struct {
 	run   *deferral // nil unless the steps at work are deferred
 }
 
-// deferrer is the state of a layer that may defer its steps; it has none to defer if
-// deferred returns nil.
-type deferrer interface{ deferred() *deferredDense }
-
-func (s *denseState) deferred() *deferredDense { return s.late }
-func (s *denseBF16) deferred() *deferredDense  { return s.late }
-
 // deferrable reports whether the layer is one that can defer steps, and wide enough.
 func (b *boundDense) deferrable() bool {
 	multiple := kernels.Width
@@ -118,11 +111,11 @@ func (ws *Workspace) Begin(w []float32, batch, steps int, o TrainOpts, opt *Opti
 	}
 	l := &ws.late
 	for _, s := range ws.states {
-		s, ok := s.(deferrer)
+		dense, ok := s.(*denseState)
 		if !ok {
 			continue
 		}
-		d := s.deferred()
+		d := dense.late
 		if d == nil || !d.b.defers(batch, steps, opt.Momentum != 0) || opt.Mu != 0 && !slices.Equal(d.weights(w), d.weights(opt.Anchor)) {
 			continue
 		}

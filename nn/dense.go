@@ -160,20 +160,27 @@ func biasParam(n int, init func([]float32, *kernels.Stream)) Param {
 }
 
 func (b *boundDense) NewState(e *Env) State {
+	rows, across := b.in.Rows(e.Samples), b.l.steps
+	s := &denseState{b: b, w: e.Offset, bias: e.Offset + b.t.K*b.t.N, y: e.Output(), dx: e.Gradient()}
+	s.late = b.newDeferred(e)
 	if b.l.bf16 {
-		return newDenseBF16(b, e)
+		s.half = &tensor.DenseBF16{Dense: b.t}
+		s.scratch = e.Scratch(s.half.Space(rows))
+		if across = across && b.t.N%(2*kernels.Width) == 0; across {
+			s.pairs = e.Arena.Alloc(tensor.PairedRows(b.t.K) * b.t.N)
+		}
+	} else if s.thin = b.thin(e); b.t.N%pageFloats == 0 {
+		s.apart = e.Arena.Alloc(min(tensor.StepRows, rows) * (b.t.N + kernels.Width))
 	}
-	s := &denseState{b: b, w: e.Offset, bias: e.Offset + b.t.K*b.t.N, y: e.Output(), thin: b.thin(e), late: b.newDeferred(e)}
-	if e.NeedDX && b.l.steps {
-		s.dx = e.Gradient()
+	switch {
+	case !e.NeedDX:
+	case !across:
+		s.lanes = e.Arena.Alloc(b.t.LaneSize(rows))
+	case s.half != nil:
+		s.across, s.panel = e.Arena.Alloc(tensor.TurnedPairs(b.t.K, b.t.N)), e.Arena.Alloc(kernels.Width*b.t.K)
+	default:
 		s.across = e.Arena.Alloc(kernels.Pad(b.t.K) * b.t.N)
-	} else if e.NeedDX {
-		s.dx = e.Gradient()
-		s.lanes = e.Arena.Alloc(b.t.LaneSize(b.in.Rows(e.Samples)))
 	}
 	s.rule.grad = e.Arena.Alloc(b.t.PartSize())
-	if b.t.N%pageFloats == 0 {
-		s.apart = e.Arena.Alloc(min(tensor.StepRows, b.in.Rows(e.Samples)) * (b.t.N + kernels.Width))
-	}
 	return s
 }
