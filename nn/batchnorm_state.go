@@ -11,8 +11,8 @@ import (
 // sequence or of vectors over all rows.
 type batchNormState struct {
 	held
+	normWeights
 	b                     *boundBatchNorm
-	weight, bias          int // offsets of the parameters
 	mean, variance, count int // offsets of the buffers
 	x, y, dx              Act
 	padded                Act       // copy of an input without padding
@@ -22,15 +22,13 @@ type batchNormState struct {
 	// + Shift. forward has those of y = Value*x + Shift, which the backward pass of a ReLU
 	// needs again.
 	norm, forward kernels.ImageNorm
-	// Without parameters, what stands for them and takes their gradients.
-	ones, zeros, unread []float32
 }
 
 func (b *boundBatchNorm) NewState(e *Env) State {
 	ld := b.in.Ld()
 	floats := func() []float64 { return make([]float64, ld) }
 	s := &batchNormState{
-		b: b, weight: e.Offset, bias: e.Offset + ld, mean: e.Buffers, variance: e.Buffers + ld, count: e.Buffers + 2*ld,
+		b: b, normWeights: newNormWeights(e, ld, b.l.NoAffine), mean: e.Buffers, variance: e.Buffers + ld, count: e.Buffers + 2*ld,
 		center: floats(), scale: floats(), sum: floats(), inner: floats(),
 		norm: kernels.ImageNorm{
 			H: b.in.H, W: b.in.W, C: ld, ReLU: b.relu,
@@ -40,12 +38,6 @@ func (b *boundBatchNorm) NewState(e *Env) State {
 	s.held = e.nearOutput(&s.y)
 	s.forward = s.norm
 	s.forward.Value, s.forward.Shift = e.Arena.Alloc(ld), e.Arena.Alloc(ld)
-	if b.l.NoAffine {
-		s.ones, s.zeros, s.unread = e.Arena.Alloc(ld), e.Arena.Alloc(ld), e.Arena.Alloc(ld)
-		for i := range b.in.C {
-			s.ones[i] = 1
-		}
-	}
 	e.nearGradient(&s.dx)
 	if b.raw {
 		s.padded = newAct(e.Arena, b.in, e.Samples, Border{}, 0)
@@ -75,13 +67,6 @@ func (b *boundBatchNorm) row(a Act) int {
 	return a.Sample
 }
 
-func (s *batchNormState) parameters(r *Run) (weight, bias []float32) {
-	if s.b.l.NoAffine {
-		return s.ones, s.zeros
-	}
-	return r.W[s.weight:], r.W[s.bias:]
-}
-
 func (s *batchNormState) Forward(r *Run, x Act, lo, hi int) Act {
 	if s.b.raw {
 		x = s.pad(x, lo, hi)
@@ -104,7 +89,7 @@ func (s *batchNormState) Forward(r *Run, x Act, lo, hi int) Act {
 
 // factors computes those of y from the mean and the scale of each channel.
 func (s *batchNormState) factors(r *Run) {
-	weight, bias := s.parameters(r)
+	weight, bias := s.of(r)
 	for c := range s.b.in.C {
 		v := float64(s.scale[c] * float64(weight[c]))
 		s.forward.Value[c] = float32(v)
@@ -228,8 +213,8 @@ func (s *batchNormState) gatherBack(r *Run, dy Act, lo, hi int) {
 	if hi < r.N {
 		return
 	}
-	weight, _ := s.parameters(r)
-	gw, gb := s.gradients(r)
+	weight, _ := s.of(r)
+	gw, gb := s.gradients(r, true)
 	m, n := s.values(r.N), &s.norm
 	for c := range s.b.in.C {
 		mean, scale, w := s.center[c], s.scale[c], float64(weight[c])
@@ -240,18 +225,6 @@ func (s *batchNormState) gatherBack(r *Run, dy Act, lo, hi int) {
 		n.Grad[c], n.Value[c] = float32(grad), float32(value)
 		n.Shift[c] = float32(float64(-grad*s.sum[c])/m - float64(value*mean))
 	}
-}
-
-// gradients returns where those of the parameters go, zeroed.
-func (s *batchNormState) gradients(r *Run) (weight, bias []float32) {
-	if s.b.l.NoAffine {
-		return s.unread, s.unread
-	}
-	ld := s.b.in.Ld()
-	weight, bias = r.G[s.weight:][:ld], r.G[s.bias:][:ld]
-	clear(weight)
-	clear(bias)
-	return weight, bias
 }
 
 // input computes image to of dx from image i of dy and x.

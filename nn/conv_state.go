@@ -20,8 +20,11 @@ type convState struct {
 	bordered Act       // one image of the output's gradient, when it comes without
 	flipped  []float32 // weights of the backward pass, refreshed with each batch
 	fast     winogradState
-	flats    []flatConv // of 1 sample, 2 and so on, for a convolution of pixels by themselves
-	bf16     *convBF16  // of direct passes; nil in fp32
+	whole    directConv
+	flats    []directConv // of 1 sample, 2 and so on, for a convolution of pixels by themselves
+
+	rounded, turned []float32 // weights, and those of the backward pass, of direct products in bf16
+	scratch         *scratch  // of these; nil in fp32
 }
 
 func (b *boundConv) NewState(e *Env) State {
@@ -33,7 +36,7 @@ func (b *boundConv) NewState(e *Env) State {
 		s.y = e.Output()
 		s.folds = e.folds(s.y)
 	}
-	s.flats = newFlats(b, e)
+	s.whole, s.flats = b.direct(b.t), newFlats(b, e)
 	s.padded = newAct(e.Arena, b.in, 1, b.border(), 1)
 	e.nearGradient(&s.dx)
 	s.sparse = newSparseState(b, e)
@@ -43,10 +46,24 @@ func (b *boundConv) NewState(e *Env) State {
 		}
 		s.bordered = newAct(e.Arena, b.Out(), 1, b.backBorder(), 1)
 	}
-	if b.l.bf16 && (!b.fast.useWeights || !b.fast.useInput && !b.pooled && e.NeedDX) {
-		s.bf16 = newConvBF16(b, e, s.flats)
+	if back := e.NeedDX && !b.pooled; b.l.bf16 && (!b.fast.useWeights || !b.fast.useInput && back) {
+		s.scratch = e.Scratch(s.whole.half.Space())
+		for i := range s.flats {
+			e.Scratch(s.flats[i].half.Space())
+		}
+		if s.rounded = e.Arena.Alloc(s.whole.half.WeightSize()); back {
+			s.turned = e.Arena.Alloc(s.whole.half.FlippedSize())
+		}
 	}
 	return s
+}
+
+// space is the scratch memory of direct products in bf16.
+func (s *convState) space() []float32 {
+	if s.scratch == nil {
+		return nil
+	}
+	return s.scratch.floats
 }
 
 // weights returns the weights within all parameters or gradients p.
@@ -80,29 +97,31 @@ func (s *convState) Forward(r *Run, x Act, lo, hi int) Act {
 	} else {
 		s.y.Fold = s.folds.of(r)
 	}
-	if s.bf16 != nil && !s.fast.useWeights {
-		s.forwardBF16(r, x, lo, hi)
-		return s.y
-	}
-	w, bias, relu := s.weights(r.W), s.biases(r.W), s.b.relu
+	w, bias := s.weights(r.W), s.biases(r.W)
 	if s.fast.useWeights {
 		s.forwardWinograd(r, x, w, bias, lo, hi)
 		return s.y
 	}
+	if s.rounded != nil {
+		if r.loads(lo) {
+			s.whole.half.Load(s.rounded, w)
+		}
+		w = s.rounded
+	}
 	var n int
 	for i := lo; i < hi; i += n {
-		var f *flatConv
+		var f *directConv
 		if f, n = s.flat(x, s.y, i, hi); f != nil {
-			f.t.Forward(s.y.At(i, 0, 0), s.y.Row, x.At(i, 0, 0), x.Row, w, bias, relu)
+			f.forward(s, s.y, i, 0, f.t.OH, x.At(i, 0, 0), x.Row, w, bias)
 			continue
 		}
 		in, row := s.input(x, i)
 		if !s.b.halved {
-			s.b.t.Forward(s.y.At(i, 0, 0), s.y.Row, in, row, w, bias, relu)
+			s.whole.forward(s, s.y, i, 0, s.b.t.OH, in, row, w, bias)
 			continue
 		}
 		for p := range s.b.t.OH / 2 {
-			s.b.t.ForwardRows(s.y.Data, s.y.Row, 2*p, 2*p+2, in, row, w, bias, relu)
+			s.whole.forward(s, s.y, 0, 2*p, 2*p+2, in, row, w, bias)
 			s.pool.pair(i, p, s.y)
 		}
 	}
@@ -126,25 +145,19 @@ func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
 	case r.mixing:
 	case s.fast.useWeights:
 		s.weightsWinograd(r, dy, lo, hi)
-	case s.bf16 != nil:
-		s.weightsBF16(r, dy, lo, hi)
 	default:
 		var n int
 		for i := lo; i < hi; i += n {
-			var f *flatConv
+			var f *directConv
 			if f, n = s.flat(s.x, dy, i, hi); f != nil {
-				f.t.BackwardWeights(s.weights(r.G), s.x.At(i, 0, 0), s.x.Row, dy.At(i, 0, 0), dy.Row, !r.Starts(i))
+				f.gradient(s, s.weights(r.G), s.x.At(i, 0, 0), s.x.Row, dy, i, !r.Starts(i))
 				continue
 			}
 			in, row := s.input(s.x, i)
-			s.b.t.BackwardWeights(s.weights(r.G), in, row, dy.At(i, 0, 0), dy.Row, !r.Starts(i))
+			s.whole.gradient(s, s.weights(r.G), in, row, dy, i, !r.Starts(i))
 		}
 	}
-	switch {
-	case s.dx.Data == nil:
-	case s.bf16 != nil && !s.fast.useInput:
-		s.inputBF16(r, dy, lo, hi)
-	default:
+	if s.dx.Data != nil {
 		s.backwardInput(r, dy, lo, hi)
 	}
 	return s.dx
@@ -152,23 +165,29 @@ func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
 
 // backwardInput computes dx from dy.
 func (s *convState) backwardInput(r *Run, dy Act, lo, hi int) {
-	dx, w := s.dx, s.weights(r.W)
+	w, flipped := s.weights(r.W), s.flipped
 	if s.fast.useInput {
 		s.inputWinograd(dy, w, lo, hi)
 		return
 	}
 	if r.Starts(lo) {
 		s.b.back.Flip(s.flipped, w)
+		if s.turned != nil {
+			s.whole.half.Flip(s.turned, s.flipped)
+		}
+	}
+	if s.turned != nil {
+		flipped = s.turned
 	}
 	var n int
 	for i := lo; i < hi; i += n {
-		var f *flatConv
-		if f, n = s.flat(dx, dy, i, hi); f != nil {
-			f.back.Forward(dx.At(i, 0, 0), dx.Row, dy.At(i, 0, 0), dy.Row, s.flipped)
+		var f *directConv
+		if f, n = s.flat(s.dx, dy, i, hi); f != nil {
+			f.input(s, i, dy.At(i, 0, 0), dy.Row, flipped)
 			continue
 		}
 		g, row := s.gradient(dy, i)
-		s.b.back.Forward(dx.At(i, 0, 0), dx.Row, g, row, s.flipped)
+		s.whole.input(s, i, g, row, flipped)
 	}
 }
 

@@ -98,11 +98,53 @@ func (b *boundGroupNorm) Params() []Param {
 	if b.l.NoAffine {
 		return nil
 	}
-	weight := biasParam(b.in.C, func(t []float32, _ *kernels.Stream) {
+	return normParams(b.in.C)
+}
+
+// normParams are the weight and the bias of a normalisation: 1 and 0 at first.
+func normParams(channels int) []Param {
+	weight := biasParam(channels, func(t []float32, _ *kernels.Stream) {
 		for i := range t {
 			t[i] = 1
 		}
 	})
 	weight.Name = "weight"
-	return []Param{weight, biasParam(b.in.C, func([]float32, *kernels.Stream) {})}
+	return []Param{weight, biasParam(channels, func([]float32, *kernels.Stream) {})}
+}
+
+// normWeights is where the weight and the bias of a normalisation lie, or what stands for them and
+// takes their gradients where it has none.
+type normWeights struct {
+	weight, bias, ld    int
+	ones, zeros, unread []float32
+}
+
+func newNormWeights(e *Env, ld int, none bool) normWeights {
+	a := normWeights{weight: e.Offset, bias: e.Offset + ld, ld: ld}
+	if none {
+		a.ones, a.zeros, a.unread = e.Arena.Alloc(ld), e.Arena.Alloc(ld), e.Arena.Alloc(ld)
+		for i := range e.in.C {
+			a.ones[i] = 1
+		}
+	}
+	return a
+}
+
+func (a *normWeights) of(r *Run) (weight, bias []float32) {
+	if a.ones != nil {
+		return a.ones, a.zeros
+	}
+	return r.W[a.weight:], r.W[a.bias:]
+}
+
+// gradients returns where those of both go, zeroed at the start.
+func (a *normWeights) gradients(r *Run, start bool) (weight, bias []float32) {
+	if weight, bias = a.unread, a.unread; a.ones == nil {
+		weight, bias = r.G[a.weight:][:a.ld], r.G[a.bias:][:a.ld]
+	}
+	if start {
+		clear(weight)
+		clear(bias)
+	}
+	return weight, bias
 }

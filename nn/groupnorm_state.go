@@ -7,10 +7,10 @@ import "github.com/fedfast/fedfast/kernels"
 // of a group.
 type groupNormState struct {
 	held
-	b            *boundGroupNorm
-	weight, bias int // offsets of the parameters
-	x, y, dx     Act
-	mean, scale  []float64 // of each sample's groups; scale is 1/sqrt(variance + Epsilon)
+	normWeights
+	b           *boundGroupNorm
+	x, y, dx    Act
+	mean, scale []float64 // of each sample's groups; scale is 1/sqrt(variance + Epsilon)
 	// norm holds two sums for each channel, and the factors: dx = Grad*dy + Value*x
 	// + Shift. forward has those of y = Value*x + Shift, which the backward pass of an
 	// activation needs again: factors holds both of each sample.
@@ -18,14 +18,12 @@ type groupNormState struct {
 	factors       []float32
 	groups        kernels.NormGroups
 	dots          []float32 // of each row, see backwardShare
-	// Without parameters, what stands for them and takes their gradients.
-	ones, zeros, unread []float32
 }
 
 func (b *boundGroupNorm) NewState(e *Env) State {
 	ld := b.in.Ld()
 	s := &groupNormState{
-		b: b, weight: e.Offset, bias: e.Offset + ld,
+		b: b, normWeights: newNormWeights(e, ld, b.l.NoAffine),
 		mean: make([]float64, e.Samples*b.l.Groups), scale: make([]float64, e.Samples*b.l.Groups),
 		norm: kernels.ImageNorm{
 			H: b.in.H, W: b.in.W, C: ld, ReLU: b.relu, HardSwish: b.swish,
@@ -39,12 +37,6 @@ func (b *boundGroupNorm) NewState(e *Env) State {
 		Groups: b.l.Groups, Size: b.in.C / b.l.Groups, Count: b.values(), Epsilon: b.l.Epsilon, Sum: s.norm.Sum, Inner: s.norm.Inner,
 	}
 	s.factors = e.Arena.Alloc(2 * ld * e.Samples)
-	if b.l.NoAffine {
-		s.ones, s.zeros, s.unread = e.Arena.Alloc(ld), e.Arena.Alloc(ld), e.Arena.Alloc(ld)
-		for i := range b.in.C {
-			s.ones[i] = 1
-		}
-	}
 	e.nearGradient(&s.dx)
 	return s
 }
@@ -70,10 +62,7 @@ func (s *groupNormState) shares() bool { return !s.b.relu && !s.b.swish }
 // begin takes the input and the parameters of a forward pass.
 func (s *groupNormState) begin(r *Run, x Act) {
 	s.x = x
-	g := &s.groups
-	if g.Weight, g.Bias = s.ones, s.zeros; !s.b.l.NoAffine {
-		g.Weight, g.Bias = r.W[s.weight:], r.W[s.bias:]
-	}
+	s.groups.Weight, s.groups.Bias = s.of(r)
 }
 
 // factor computes what the output of sample i is made by, and has forward look at it.
@@ -187,17 +176,10 @@ func (s *groupNormState) backwardShare(r *Run, share float32, dy Act, i int) (in
 // parameters adds sample i's part of the gradients of weight and bias, and sets the
 // factors of its gradient of x.
 func (s *groupNormState) parameters(r *Run, i int) {
-	w, gw, gb := s.ones, s.unread, s.unread
-	if !s.b.l.NoAffine {
-		w, gw, gb = r.W[s.weight:], r.G[s.weight:][:s.b.in.Ld()], r.G[s.bias:][:s.b.in.Ld()]
-	}
-	if r.Starts(i) {
-		clear(gw)
-		clear(gb)
-	}
 	s.group(i)
 	g := &s.groups
-	g.Weight, g.WeightGrad, g.BiasGrad = w, gw, gb
+	g.Weight, _ = s.of(r)
+	g.WeightGrad, g.BiasGrad = s.gradients(r, r.Starts(i))
 	g.Grad, g.Value, g.Shift = s.norm.Grad, s.norm.Value, s.norm.Shift
 	kernels.NormGradients(g)
 }

@@ -106,16 +106,11 @@ func (b *boundRowNorm) Traits() Traits {
 }
 
 func (b *boundRowNorm) Params() []Param {
-	weight := biasParam(b.in.C, func(t []float32, _ *kernels.Stream) {
-		for i := range t {
-			t[i] = 1
-		}
-	})
-	weight.Name = "weight"
+	both := normParams(b.in.C)
 	if !b.center {
-		return []Param{weight}
+		return both[:1]
 	}
-	return []Param{weight, biasParam(b.in.C, func([]float32, *kernels.Stream) {})}
+	return both
 }
 
 // rowNormState is a LayerNorm or RMSNorm in one workspace.
