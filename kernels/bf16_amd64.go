@@ -4,8 +4,6 @@ package kernels
 
 import "github.com/klauspost/cpuid/v2"
 
-//go:generate go run -C _asm ./gemm bf16
-
 // hasBF16 says whether the processor has VDPBF16PS and the conversions to bf16.
 var hasBF16 = cpuid.CPU.Supports(cpuid.AVX512BF16)
 
@@ -28,16 +26,3 @@ var floatsBF16 = tiles{
 	keep:  []func(*nnArgs){7: nnKeepBF16x8, 9: nnKeepBF16x10, 13: nnKeepBF16x14},
 	pairs: tilesBF16.nn,
 }.planned()
-
-// bf16At returns the products of bf16 of level l. Those of a level that CheckBF16
-// refuses are not for use.
-func bf16At(l Level) bf16Table {
-	if l == AVX512 && hasBF16 {
-		return bf16Table{
-			nn: tilesBF16.multiply, nnFloats: floatsBF16.multiply, tn: tilesBF16.multiplyT, nt: tilesBF16.multiplyNT, step: tilesBF16.step,
-			pair: pairBF16, join: joinBF16, round: roundBF16,
-			peak: peakBF16, peakFLOPs: 24 * 4 * 16,
-		}
-	}
-	return bf16Generic
-}

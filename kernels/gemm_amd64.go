@@ -2,8 +2,6 @@
 
 package kernels
 
-//go:generate go run -C _asm ./gemm
-
 var (
 	tilesAVX2 = tiles{
 		flops:     maxFLOPs,
@@ -29,16 +27,3 @@ var (
 		nt:     []func(*ntArgs){ntAVX512x1, ntAVX512x2, ntAVX512x3, ntAVX512x4, ntAVX512x5, ntAVX512x6, 7: ntAVX512x8, 9: ntAVX512x10},
 	}.planned()
 )
-
-// gemmAt returns the matrix products of level l.
-func gemmAt(l Level) gemmTable {
-	return at(l, gemmGeneric,
-		gemmTable{
-			nn: tilesAVX2.multiply, tn: tilesAVX2.multiplyT, nt: tilesAVX2.multiplyNT, step: tilesAVX2.step, fold: foldAVX2,
-			peak: peakAVX2, peakFLOPs: 24 * 2 * 8, read: readAVX2, transpose: transposeAVX2, copyRows: copyRowsAVX2,
-		},
-		gemmTable{
-			nn: tilesAVX512.multiply, tn: tilesAVX512.multiplyT, nt: tilesAVX512.multiplyNT, step: tilesAVX512.step, fold: foldAVX2,
-			peak: peakAVX512, peakFLOPs: 24 * 2 * 16, read: readAVX2, transpose: transposeAVX2, copyRows: copyRowsAVX2,
-		})
-}

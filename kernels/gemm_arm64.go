@@ -9,17 +9,6 @@ var tilesNEON = tiles{
 	nt:    []func(*ntArgs){ntNEONx1, ntNEONx2, ntNEONx3, ntNEONx4, ntNEONx5, ntNEONx6},
 }
 
-// gemmAt returns the matrix products of level l.
-func gemmAt(l Level) gemmTable {
-	if l == NEON {
-		return gemmTable{
-			nn: tilesNEON.multiply, tn: tilesNEON.multiplyT, nt: tilesNEON.multiplyNT, step: tilesNEON.step, fold: foldGeneric,
-			peak: peakNEON, peakFLOPs: 24 * 2 * 4, read: readNEON, transpose: transposeNEON, copyRows: copyRowsGeneric,
-		}
-	}
-	return gemmGeneric
-}
-
 // The functions nnNEONx1 to nnNEONx6 compute that many rows of an NN product; see
 // nnArgs.
 //

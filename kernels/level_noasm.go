@@ -4,3 +4,5 @@ package kernels
 
 // detect returns no level: this build holds no assembly.
 func detect() []Level { return nil }
+
+func assemble(Level) {}

@@ -2,18 +2,6 @@
 
 package kernels
 
-func normAt(l Level) normTable {
-	if l == NEON {
-		t := normGeneric
-		t.sums, t.forward, t.backward = normSumsNEON, normForwardNEON, normBackwardNEON
-		t.moments = func(sum, inner *float64, x *float32, channels, rows, pixels, next int) {
-			normSumsNEON(sum, inner, x, x, channels, rows, pixels, next, next)
-		}
-		return t
-	}
-	return normGeneric
-}
-
 // What these functions do is said at normTable.
 
 //go:noescape

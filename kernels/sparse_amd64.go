@@ -2,14 +2,6 @@
 
 package kernels
 
-//go:generate go run -C _asm ./sparse
-
-func sparseAt(l Level) sparseTable {
-	return at(l, sparseGeneric,
-		sparseTable{maxima: maximaAVX2, nonZero: nonZeroAVX2, append: appendAVX2, weights: weightsAVX2, input: inputAVX2},
-		sparseTable{maxima: maximaAVX512, nonZero: nonZeroAVX512, append: appendAVX2, weights: weightsAVX512, input: inputAVX512, whole: true})
-}
-
 func weightsAVX512(rows, cols, groups int, a *sparseWeightsArgs) {
 	switch {
 	case rows != cols:

@@ -2,16 +2,6 @@
 
 package kernels
 
-// sparseAt: the lists are made without arithmetic but sums of a bias, so NEON
-// shares them with the plain Go level.
-func sparseAt(l Level) sparseTable {
-	t := sparseGeneric
-	if l == NEON {
-		t.weights, t.input = weightsNEON, inputNEON
-	}
-	return t
-}
-
 func weightsNEON(_, cols, groups int, a *sparseWeightsArgs) {
 	switch {
 	case cols == 5:

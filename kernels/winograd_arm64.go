@@ -2,16 +2,6 @@
 
 package kernels
 
-func winogradAt(l Level) winogradTable {
-	if l == NEON {
-		return winogradTable{
-			input: winogradInputNEON, spread: winogradSpreadNEON, output: winogradOutputNEON,
-			weights: winogradWeightsNEON, gradient: winogradGradientNEON,
-		}
-	}
-	return winogradGeneric
-}
-
 // What these functions do is said at winogradTable.
 
 //go:noescape
