@@ -56,7 +56,11 @@ func bindAVX2() {
 	}
 	lrns = lrnTable{lrnSquaresAVX2, lrnNormalizeAVX2, lrnQuotientsAVX2, lrnGradientAVX2}
 	dropouts = dropoutTable{apply: dropoutApplyAVX2}
-	sparses = sparseTable{maximaAVX2, nonZeroAVX2, appendAVX2, weightsAVX2, inputAVX2, false}
+	sparses = sparseTable{
+		maxima: maximaAVX2, nonZero: nonZeroAVX2, append: appendAVX2,
+		weights: [3]func(*sparseWeightsArgs){sparseWeights1x3x1AVX2, sparseWeights1x3x2AVX2, sparseWeights1x5x1AVX2},
+		input:   [3]func(*sparseInputArgs){sparseInput3x1AVX2, sparseInput3x2AVX2, sparseInput5x1AVX2},
+	}
 	winograds = winogradTable{
 		input: winogradInputAVX2, spread: winogradSpreadAVX2, output: winogradOutputAVX2,
 		weights: winogradWeightsAVX2, gradient: winogradGradientAVX2,
@@ -105,7 +109,12 @@ func bindAVX512() {
 	}
 	lrns = lrnTable{lrnSquaresAVX512, lrnNormalizeAVX512, lrnQuotientsAVX512, lrnGradientAVX512}
 	dropouts = dropoutTable{apply: dropoutApplyAVX512}
-	sparses = sparseTable{maximaAVX512, nonZeroAVX512, appendAVX2, weightsAVX512, inputAVX512, true}
+	sparses = sparseTable{
+		maxima: maximaAVX512, nonZero: nonZeroAVX512, append: appendAVX2,
+		weights: [3]func(*sparseWeightsArgs){sparseWeights1x3x1AVX2, sparseWeights1x3x2AVX2, sparseWeights1x5x1AVX2},
+		whole:   [3]func(*sparseWeightsArgs){sparseWeights3x3x1AVX512, sparseWeights3x3x2AVX512, sparseWeights5x5x1AVX512},
+		input:   [3]func(*sparseInputArgs){sparseInput3x1AVX512, sparseInput3x2AVX512, sparseInput5x1AVX512},
+	}
 	winograds = winogradTable{
 		input: winogradInputAVX512, spread: winogradSpreadAVX512, output: winogradOutputAVX512,
 		weights: winogradWeightsAVX512, gradient: winogradGradientAVX512,

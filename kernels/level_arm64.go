@@ -22,7 +22,9 @@ func assemble(l Level) {
 	lstms = lstmTable{forward: lstmForwardNEON, backward: lstmBackwardNEON}
 	pools.forward, pools.backward = pool2x2NEON, pool2x2BackwardNEON
 	dropouts.apply = dropoutApplyNEON
-	sparses.weights, sparses.input = weightsNEON, inputNEON // its lists are made without arithmetic but sums of a bias
+	// Its lists are made without arithmetic but sums of a bias.
+	sparses.weights = [3]func(*sparseWeightsArgs){sparseWeightsNEON3x1, sparseWeightsNEON3x2, sparseWeightsNEON5x1}
+	sparses.input = [3]func(*sparseInputArgs){sparseInputNEON3x1, sparseInputNEON3x2, sparseInputNEON5x1}
 	winograds = winogradTable{
 		input: winogradInputNEON, spread: winogradSpreadNEON, output: winogradOutputNEON,
 		weights: winogradWeightsNEON, gradient: winogradGradientNEON,

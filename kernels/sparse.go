@@ -83,17 +83,18 @@ type sparseInputArgs struct {
 	fresh  int
 }
 
-// sparseTable holds the functions of one level. weights and input get a tile that
-// sparseCols and the level allow.
+// sparseTable holds the functions of one level, those of tiles at the places that sparseTile gives.
 type sparseTable struct {
 	maxima  func(a *maximaArgs)
 	nonZero func(a *maximaArgs) // windows counts pixels; there is no idx
 	append  func(a *appendArgs)
-	weights func(rows, cols, groups int, a *sparseWeightsArgs)
-	input   func(cols, groups int, a *sparseInputArgs)
-	// whole says that the weights' tiles have as many rows as columns, else one.
-	whole bool
+	weights [3]func(a *sparseWeightsArgs) // of one row of the kernel
+	whole   [3]func(a *sparseWeightsArgs) // of as many rows as columns; nil without
+	input   [3]func(a *sparseInputArgs)
 }
+
+// sparseTile returns the place of a tile: of 3 columns and 1 group, of 3 and 2, of 5 and 1.
+func sparseTile(cols, groups int) int { return cols/5*2 + groups - 1 }
 
 var sparses sparseTable
 
@@ -120,7 +121,7 @@ func SparseGroups(cols int) int {
 // SparseRows returns how many rows of a kernel of rows x cols one call of
 // SparseWeightsAdd takes on the level in use.
 func SparseRows(rows, cols int) int {
-	if sparses.whole && rows == cols {
+	if sparses.whole[0] != nil && rows == cols {
 		return rows
 	}
 	return 1
@@ -141,18 +142,20 @@ func SparseWeightsAdd(s *SparseWeights) {
 	}
 	raceRead(s.X)
 	raceWrite(s.Sums)
+	add := sparses.weights[sparseTile(s.Cols, s.Groups)]
+	if s.Rows > 1 {
+		add = sparses.whole[sparseTile(s.Cols, s.Groups)]
+	}
 	step := max(1, maxFLOPs/(2*tile*l.Room))
 	a := sparseWeightsArgs{x: &s.X[0], xRow: 4 * s.XRow, pixel: 4 * s.Pixel, value: &l.Value[0], at: &l.At[0], room: l.Room}
 	for f := 0; f < n; f += step {
 		a.tail, a.first, a.filters, a.sums = &l.Tail[f], f*l.Room, min(step, n-f), &s.Sums[f*tile]
-		callSparseWeights(s.Rows, s.Cols, s.Groups, noescape(&a))
+		callSparseWeights(add, noescape(&a))
 	}
 }
 
 //go:noinline
-func callSparseWeights(rows, cols, groups int, a *sparseWeightsArgs) {
-	sparses.weights(rows, cols, groups, a)
-}
+func callSparseWeights(add func(*sparseWeightsArgs), a *sparseWeightsArgs) { add(a) }
 
 // SparseInputAdd computes s. It panics if a slice is too short for the entries.
 func SparseInputAdd(s *SparseInput) {
@@ -174,7 +177,7 @@ func SparseInputAdd(s *SparseInput) {
 	}
 	raceRead(s.W)
 	raceWrite(s.DX)
-	step := max(1, maxFLOPs/(2*tile*l.N))
+	add, step := sparses.input[sparseTile(s.Cols, s.Groups)], max(1, maxFLOPs/(2*tile*l.N))
 	a := sparseInputArgs{pixel: 4 * s.Pixel, w: &s.W[0], value: &l.Value[0], filter: &l.Filter[0]}
 	for x := 0; x < s.Pixels; x += step {
 		a.dx, a.start, a.pixels = &s.DX[x*s.Pixel], &l.Start[s.First+x], min(step, s.Pixels-x)
@@ -185,7 +188,7 @@ func SparseInputAdd(s *SparseInput) {
 				a.fresh = 0
 			}
 		}
-		callSparseInput(s.Cols, s.Groups, noescape(&a))
+		callSparseInput(add, noescape(&a))
 	}
 }
 
@@ -197,4 +200,4 @@ func clearColumns(s *SparseInput, lo, hi int) {
 }
 
 //go:noinline
-func callSparseInput(cols, groups int, a *sparseInputArgs) { sparses.input(cols, groups, a) }
+func callSparseInput(add func(*sparseInputArgs), a *sparseInputArgs) { add(a) }

@@ -3,7 +3,11 @@ package kernels
 import "unsafe"
 
 // sparseGeneric is the plain Go level.
-var sparseGeneric = sparseTable{maxima: maximaGeneric, nonZero: nonZeroGeneric, append: appendGeneric, weights: sparseWeightsGeneric, input: sparseInputGeneric}
+var sparseGeneric = sparseTable{
+	maxima: maximaGeneric, nonZero: nonZeroGeneric, append: appendGeneric,
+	weights: [3]func(*sparseWeightsArgs){rowWeightsGeneric(3, 1), rowWeightsGeneric(3, 2), rowWeightsGeneric(5, 1)},
+	input:   [3]func(*sparseInputArgs){rowInputGeneric(3, 1), rowInputGeneric(3, 2), rowInputGeneric(5, 1)},
+}
 
 func maximaGeneric(a *maximaArgs) {
 	n := a.groups * Width
@@ -61,16 +65,16 @@ func index[T any](p *T, i int) *T {
 	return (*T)(unsafe.Add(unsafe.Pointer(p), uintptr(i)*unsafe.Sizeof(*p)))
 }
 
-func sparseWeightsGeneric(rows, cols, groups int, a *sparseWeightsArgs) {
+func rowWeightsGeneric(cols, groups int) func(a *sparseWeightsArgs) {
 	n := groups * Width
-	for f := range a.filters {
-		first := a.first + f*a.room
-		for e := first; e < int(*index(a.tail, f)); e++ {
-			g, at := *index(a.value, e), int(*index(a.at, e))
-			for ky := range rows {
+	return func(a *sparseWeightsArgs) {
+		for f := range a.filters {
+			first := a.first + f*a.room
+			for e := first; e < int(*index(a.tail, f)); e++ {
+				g, at := *index(a.value, e), int(*index(a.at, e))
 				for kx := range cols {
-					x := unsafe.Slice(index(a.x, at+ky*(a.xRow/4)+kx*(a.pixel/4)), n)
-					sums := unsafe.Slice(index(a.sums, ((f*rows+ky)*cols+kx)*n), n)
+					x := unsafe.Slice(index(a.x, at+kx*(a.pixel/4)), n)
+					sums := unsafe.Slice(index(a.sums, (f*cols+kx)*n), n)
 					for c, v := range x {
 						sums[c] = mulAdd(g, v, sums[c])
 					}
@@ -80,21 +84,23 @@ func sparseWeightsGeneric(rows, cols, groups int, a *sparseWeightsArgs) {
 	}
 }
 
-func sparseInputGeneric(cols, groups int, a *sparseInputArgs) {
+func rowInputGeneric(cols, groups int) func(a *sparseInputArgs) {
 	n := groups * Width
-	if a.fresh != 0 {
-		for x := range a.pixels + cols - 1 {
-			clear(unsafe.Slice(index(a.dx, x*(a.pixel/4)), n))
+	return func(a *sparseInputArgs) {
+		if a.fresh != 0 {
+			for x := range a.pixels + cols - 1 {
+				clear(unsafe.Slice(index(a.dx, x*(a.pixel/4)), n))
+			}
 		}
-	}
-	for x := range a.pixels {
-		for e := int(*index(a.start, x)); e < int(*index(a.start, x+1)); e++ {
-			g, f := *index(a.value, e), int(*index(a.filter, e))
-			for kx := range cols {
-				dx := unsafe.Slice(index(a.dx, (x+kx)*(a.pixel/4)), n)
-				w := unsafe.Slice(index(a.w, (f*cols+kx)*n), n)
-				for c, v := range w {
-					dx[c] = mulAdd(g, v, dx[c])
+		for x := range a.pixels {
+			for e := int(*index(a.start, x)); e < int(*index(a.start, x+1)); e++ {
+				g, f := *index(a.value, e), int(*index(a.filter, e))
+				for kx := range cols {
+					dx := unsafe.Slice(index(a.dx, (x+kx)*(a.pixel/4)), n)
+					w := unsafe.Slice(index(a.w, (f*cols+kx)*n), n)
+					for c, v := range w {
+						dx[c] = mulAdd(g, v, dx[c])
+					}
 				}
 			}
 		}
