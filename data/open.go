@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/fedfast/fedfast/internal/deal"
 )
@@ -29,11 +28,7 @@ func Open(ctx context.Context, cfg Config) (*Federation, error) {
 	if err != nil {
 		if _, missing := os.Stat(c.Path); c.Path != "" && errors.Is(missing, fs.ErrNotExist) && !strings.ContainsAny(c.Path,
 			"*?[") {
-			way := ""
-			if strings.ContainsFunc(c.Path, unicode.IsControl) {
-				way = "; it has letters made of \\: write a path with \\ in single quotes"
-			}
-			return nil, fmt.Errorf("data.path = %q: no such file or folder%s", c.Path, way)
+			return nil, fmt.Errorf("data.path = %q: no such file or folder", c.Path)
 		}
 		return nil, fmt.Errorf("open %s: %w", s.Name, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -46,15 +47,28 @@ func parseDocument(name, text string) (*document, error) {
 	d.keys = md.Keys()
 	if err != nil {
 		if syntax, ok := errors.AsType[toml.ParseError](err); ok {
-			way := ""
-			if strings.Contains(syntax.Message, `'\`) || strings.Contains(syntax.Message, "escape") {
-				way = `; write a path with \ in single quotes, such as 'C:\Users\me\own.npz'`
-			}
-			return nil, fmt.Errorf("%s:%d: %s%s", name, syntax.Position.Line, oneline.Of(syntax.Message), way)
+			line := strings.Split(text, "\n")[max(syntax.Position.Line, 1)-1]
+			return nil, fmt.Errorf("%s:%d: %s%s", name, syntax.Position.Line, oneline.Of(syntax.Message), quoted(line, syntax.Message))
 		}
 		return nil, fmt.Errorf("%s: %s", name, oneline.Of(err.Error()))
 	}
 	return d, nil
+}
+
+// unquoted is what TOML says of a text without quotes, or with \ in double ones.
+var unquoted = regexp.MustCompile(`^expected value|^floats must start|'\\|escape`)
+
+// quoted says how to write the text of a line, of which TOML says what is wrong; empty where that is something else.
+func quoted(line, wrong string) string {
+	name, value, ok := strings.Cut(line, "=")
+	value = strings.Trim(strings.TrimSpace(value), "\"\u201c\u201d")
+	if !unquoted.MatchString(wrong) || ok && value == "" {
+		return ""
+	}
+	if !ok || strings.ContainsAny(value, "'#[{") {
+		name, value = "data.path", `C:\Users\me\own.npz`
+	}
+	return fmt.Sprintf("; write texts, such as paths with \\, in single quotes: %s = '%s'", strings.TrimSpace(name), value)
 }
 
 // settings flattens the document. Only the problem with the lowest line is reported.

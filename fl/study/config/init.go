@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,8 +14,18 @@ import (
 // FromFile reports whether an init names a file of weights instead of an initialization.
 func FromFile(init string) bool { return strings.HasSuffix(init, ".safetensors") }
 
-// checkInit returns an error for an unknown init.
+// unslashed is how a path of Windows begins whose \ made letters.
+var unslashed = regexp.MustCompile(`^([A-Za-z]:|\.|\\).*[\x00-\x1f]`)
+
+// checkInit returns an error for an unknown init, or a file that no name of one can be.
 func (c *Config) checkInit() error {
+	files := c.files()
+	files["init"] = &c.Init
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if path := *files[name]; unslashed.MatchString(path) {
+			return &key.Error{Key: name, Problem: fmt.Sprintf(" = %q has letters made of \\; write paths with \\ in single quotes, such as 'C:\\Users\\me\\own.npz'", path)}
+		}
+	}
 	if c.Init == "" || FromFile(c.Init) || slices.Contains(models.Inits(), c.Init) {
 		return nil
 	}
