@@ -389,6 +389,9 @@ func (s *opened) head(a *app, setup *study.Setup, mode string) string {
 	fmt.Fprintln(&b)
 	fmt.Fprintf(&b, "%s: %d clients, %s with %s parameters\n", setup.Data.Name, len(setup.Data.Clients), networkName(setup.Model), oneline.Digits(setup.Model.NumParams()))
 	notes := s.places.Notes()
+	if why := c.Impatient(mode); why != "" {
+		notes = append(notes, "eval.patience: "+why)
+	}
 	for _, note := range setup.Data.Notes {
 		notes = append(notes, setup.Data.Name+": "+note)
 	}

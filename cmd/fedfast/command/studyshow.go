@@ -33,6 +33,8 @@ type studyShown struct {
 	TrialsNote string   `json:"trials_note,omitempty"`
 	// Next are steps that may follow, with their reasons and commands.
 	Next []view.Step `json:"next"`
+	// Worst are the clients with the highest test errors.
+	Worst []worstClient `json:"worst_clients"`
 }
 
 // showStudy prints what a study has done so far, with ten of its trials or all.
@@ -71,40 +73,50 @@ func (a *app) showStudy(ctx context.Context, dir string, all bool) error {
 	if err := a.showEnd(ctx, v, &entry); err != nil {
 		return err
 	}
-	return a.showWorst(ctx, dir)
+	clients, said, err := worst(ctx, dir)
+	if err != nil || len(clients) == 0 {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	return table.Text(a.out, said)
 }
 
-// mostWorst is how many clients showWorst names.
+// mostWorst is how many clients worst names.
 const mostWorst = 5
 
-// showWorst prints the clients with the highest test errors, by name.
-func (a *app) showWorst(ctx context.Context, dir string) error {
+// worstClient is a client with one of the highest test errors.
+type worstClient struct {
+	Client       string  `json:"client"`
+	Samples      int     `json:"test_samples"`
+	Global       float64 `json:"global_test_error"`
+	Personalized float64 `json:"personalized_test_error"`
+}
+
+// worst returns the clients with the highest test errors that are not 0, and these as text.
+func worst(ctx context.Context, dir string) (all []worstClient, said string, err error) {
+	all = []worstClient{}
 	v, o, err := view.Open(ctx, dir)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
 	defer func() { _ = v.Close() }() // it was read only
-	all, err := v.Clients(ctx, o)
-	if err != nil || len(all) < 2 {
-		return err
+	clients, err := v.Clients(ctx, o)
+	if err != nil || len(clients) < 2 {
+		return all, "", err
 	}
 	what, _ := result.MeasureName(o.Measure())
-	target := "global"
-	var worst []string
-	for _, c := range view.Worst(all)[:min(mostWorst, len(all))] {
+	target, texts := "global", []string{}
+	for _, c := range view.Worst(clients)[:min(mostWorst, len(clients))] {
 		if view.Own(c) == 0 {
 			break
 		}
 		if !math.IsNaN(c.Personalized) {
 			target = "personalized"
 		}
-		worst = append(worst, fmt.Sprintf("%s (%s of %s)", oneline.Name(c.Name), o.ErrorText(view.Own(c)), oneline.Count(c.Samples, "sample")))
+		all = append(all, worstClient{c.Name, c.Samples, c.Global, c.Personalized})
+		texts = append(texts, fmt.Sprintf("%s (%s of %s)", oneline.Name(c.Name), o.ErrorText(view.Own(c)), oneline.Count(c.Samples, "sample")))
 	}
-	if len(worst) == 0 {
-		return nil
-	}
-	fmt.Fprintln(a.out)
-	return table.Text(a.out, fmt.Sprintf("worst clients by %s test %s: %s", target, what, strings.Join(worst, ", ")))
+	return all, fmt.Sprintf("worst clients by %s test %s: %s", target, what, strings.Join(texts, ", ")), nil
 }
 
 // showSessions prints how a study was worked on.
@@ -125,7 +137,11 @@ func (a *app) showSessions(ctx context.Context, v *store.View, entry *studyEntry
 func (a *app) printShown(ctx context.Context, v *store.View, entry studyEntry) error {
 	o := entry.about
 	warnings, next := append([]string{}, o.Verdict()...), append([]view.Step{}, o.Next()...)
-	text, err := finite.Marshal(studyShown{entry, o.Answer(), warnings, o.StartNote(), next})
+	clients, _, err := worst(ctx, entry.Dir)
+	if err != nil {
+		return err
+	}
+	text, err := finite.Marshal(studyShown{entry, o.Answer(), warnings, o.StartNote(), next, clients})
 	if err != nil {
 		return err
 	}

@@ -59,12 +59,22 @@ func (c *Config) elsewhere(k key.Key, mode string) string {
 	switch {
 	case mode != "" && k.By != "" && k.By != mode:
 		return fmt.Sprintf("only `fedfast %s` uses it; leave it out%s", k.By, instead[k.Name])
+	case k.Name == "eval.patience" && c.Impatient(mode) != "":
+		return c.Impatient(mode)
 	case mode == ModeTune && c.searches(k.Name) && !c.Compares():
 		return fmt.Sprintf("the study searches it; set %s, or remove it there with --set '%[1]s=%s'", SpaceKey(strconv.Quote(k.Name)), none)
 	case strings.HasPrefix(k.Name, "client_tuner.") && c.ClientTuner.Name == "" && k.Name != "client_tuner.name":
 		return "there is no client tuner; set client_tuner.name, or leave it out"
 	}
 	return ""
+}
+
+// Impatient returns why eval.patience ends no training of a mode, empty if it does or is not set.
+func (c *Config) Impatient(mode string) string {
+	if mode != ModeTune || c.Eval.Patience == 0 || c.Budget.TrialRounds == c.Budget.Rounds {
+		return ""
+	}
+	return "trials end by budget.trial_rounds; leave it out, or use a tuner that ends the worst early, such as asha"
 }
 
 // unused returns why a key has no effect whatever the command is, empty if it has one.

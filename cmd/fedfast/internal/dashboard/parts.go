@@ -84,8 +84,8 @@ func (s *Server) part(r *http.Request) (any, error) {
 		p.Text = append(p.Text, text)
 	}
 	p.Tables = append(p.Tables, st.Tables(id)...)
-	if t := st.WorstClients(); id == "clients" && t != nil {
-		p.Tables = append(append(p.Tables, *t), st.Tables("classes")...)
+	if id == "clients" {
+		p.Tables = append(p.Tables, st.Tables("classes")...)
 	}
 	return p, p.add(st.Figures(id))
 }

@@ -187,12 +187,12 @@ func (s *Study) personalization() string {
 	return fmt.Sprintf("Personalization lowered the error of %d of %d clients and raised that of %d.", better, n, worse)
 }
 
-// mostWorst is how many clients WorstClients lists.
+// mostWorst is how many clients worstTable lists.
 const mostWorst = 20
 
-// WorstClients lists the clients with the highest test errors: personalized ones where
+// worstTable lists the clients with the highest test errors: personalized ones where
 // they were measured.
-func (s *Study) WorstClients() *Table {
+func (s *Study) worstTable() *Table {
 	e := s.errors()
 	all := view.Worst(s.clients)
 	t := &Table{Title: "Clients with the highest test " + e.name, Head: []string{"client", "test samples", "personalized", "global"}}

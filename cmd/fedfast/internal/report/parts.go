@@ -112,31 +112,27 @@ func some(figures ...*figure.Figure) (all []*figure.Figure) {
 
 // Tables are the tables of a part, by its ID.
 func (s *Study) Tables(part string) (all []Table) {
-	var t *Table
+	var found []*Table
 	switch part {
 	case "params":
-		t = s.FinalistTable()
+		found = []*Table{s.FinalistTable()}
 	case "clients":
-		t = s.fairnessTable()
+		found = []*Table{s.fairnessTable(), s.worstTable()}
 	case "classes":
-		t = s.recallTable()
+		found = []*Table{s.recallTable()}
 	case "fleet":
-		t = s.fleetTable()
-		if speeds := s.speedTable(); t != nil && speeds != nil {
-			return []Table{*t, *speeds}
-		}
+		found = []*Table{s.fleetTable(), s.speedTable()}
 	case "tuner":
-		t = s.cellTable()
+		found = []*Table{s.cellTable()}
 	case "config":
-		t = s.settingsTable()
+		found = []*Table{s.settingsTable()}
 	case "timeline":
-		if t = s.sessionTable(); t != nil {
+		found = []*Table{s.sessionTable(), s.workerTable()}
+	}
+	for _, t := range found {
+		if t != nil {
 			all = append(all, *t)
 		}
-		t = s.workerTable()
-	}
-	if t != nil {
-		all = append(all, *t)
 	}
 	return all
 }
