@@ -114,7 +114,8 @@ func worst(ctx context.Context, dir string) (all []worstClient, said string, err
 			target = "personalized"
 		}
 		all = append(all, worstClient{c.Name, c.Samples, c.Global, c.Personalized})
-		texts = append(texts, fmt.Sprintf("%s (%s of %s)", oneline.Name(c.Name), o.ErrorText(view.Own(c)), oneline.Count(c.Samples, "sample")))
+		samples := oneline.Count(c.Samples, "sample")
+		texts = append(texts, fmt.Sprintf("%s (%s of %s)", oneline.Name(c.Name), o.ErrorText(view.Own(c)), samples))
 	}
 	return all, fmt.Sprintf("worst clients by %s test %s: %s", target, what, strings.Join(texts, ", ")), nil
 }

@@ -48,7 +48,8 @@ func parseDocument(name, text string) (*document, error) {
 	if err != nil {
 		if syntax, ok := errors.AsType[toml.ParseError](err); ok {
 			line := strings.Split(text, "\n")[max(syntax.Position.Line, 1)-1]
-			return nil, fmt.Errorf("%s:%d: %s%s", name, syntax.Position.Line, oneline.Of(syntax.Message), quoted(line, syntax.Message))
+			wrong := oneline.Of(syntax.Message) + quoted(line, syntax.Message)
+			return nil, fmt.Errorf("%s:%d: %s", name, syntax.Position.Line, wrong)
 		}
 		return nil, fmt.Errorf("%s: %s", name, oneline.Of(err.Error()))
 	}

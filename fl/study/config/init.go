@@ -23,7 +23,8 @@ func (c *Config) checkInit() error {
 	files["init"] = &c.Init
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if path := *files[name]; unslashed.MatchString(path) {
-			return &key.Error{Key: name, Problem: fmt.Sprintf(" = %q has letters made of \\; write paths with \\ in single quotes, such as 'C:\\Users\\me\\own.npz'", path)}
+			const way = `has letters made of \; write paths with \ in single quotes, such as 'C:\Users\me\own.npz'`
+			return &key.Error{Key: name, Problem: fmt.Sprintf(" = %q %s", path, way)}
 		}
 	}
 	if c.Init == "" || FromFile(c.Init) || slices.Contains(models.Inits(), c.Init) {

@@ -121,8 +121,11 @@ func TestLoadErrors(t *testing.T) {
 			[]string{`data.path="D:\own.npz"`},
 			`; write texts, such as paths with \, in single quotes: data.path = 'D:\own.npz'`,
 		},
-		{"a path without quotes", "[data]\npath = C:\\data\n", nil, `study.toml:2: expected value but found "C" instead; write texts, such as paths with \, in single quotes: path = 'C:\data'`},
-		{"a relative path without quotes", "data.path = .\\own.npz # mine\n", nil, `single quotes: data.path = 'C:\Users\me\own.npz'`},
+		{
+			"a path without quotes", "[data]\npath = C:\\data\n", nil,
+			`study.toml:2: expected value but found "C" instead; write texts, such as paths with \, in single quotes: path = `,
+		},
+		{"a relative path", "data.path = .\\own.npz # mine\n", nil, `single quotes: data.path = 'C:\Users\me\own.npz'`},
 		{"a name without quotes", "method = fedavg\n", nil, `in single quotes: method = 'fedavg'`},
 		{"no value", "cohort =\n", nil, `study.toml:1: expected value but found '\n' instead`},
 		{"set broken table", "", []string{"space.x={log10=[1"}, `--set space.x={log10=[1: invalid TOML value {log10=[1`},
