@@ -54,7 +54,7 @@ type activation struct {
 	// torch is the call of PyTorch, module the class of its modules.
 	torch, module string
 	curve         kernels.Curve
-	// lines computes an activation made of straight lines, instead of curve.
+	// lines computes an activation in Go, such as one made of straight lines, instead of curve.
 	lines func(x float32) (y, slope float32)
 }
 
@@ -106,14 +106,40 @@ func (f activation) bind(in Flow, l Layer) (Bound, error) {
 	if in.Vocab > 0 || in.Raw {
 		return nil, fmt.Errorf("a layer of type %s cannot be the first one", l.Kind())
 	}
-	b := &boundActivation{activation: f, passive: passive{in}}
-	if f.lines == nil {
-		var x [1]float32
-		kernels.Curves(f.curve, x[:], make([]float32, 1), x[:])
-		b.pads = x[0] != 0 && in.C < in.Ld()
+	var y, x [1]float32
+	if f.lines != nil {
+		y[0], _ = f.lines(0)
+	} else {
+		kernels.Curves(f.curve, y[:], make([]float32, 1), x[:])
 	}
-	return b, nil
+	return &boundActivation{activation: f, passive: passive{in}, pads: y[0] != 0 && in.C < in.Ld()}, nil
 }
+
+// Elementwise is a layer of a program's own that applies a function to each value. It has no
+// parameters.
+type Elementwise struct {
+	Name string // what Kind returns
+	// F returns the function and its slope at x.
+	F func(x float32) (y, slope float32)
+	// Torch is the function in PyTorch, of the input %s, such as "F.mish(%s)"; without it a model
+	// cannot be exported.
+	Torch string
+}
+
+// Kind returns the name.
+func (e Elementwise) Kind() string { return e.Name }
+
+// Abilities returns what the layer can do.
+func (e Elementwise) Abilities() Abilities {
+	a := Abilities{Narrow: Follow}
+	if e.Torch != "" {
+		a.Torch = func(t *Torch) { t.Set(e.Torch, t.X) }
+	}
+	return a
+}
+
+// Bind fixes the layer for its input.
+func (e Elementwise) Bind(in Flow) (Bound, error) { return activation{lines: e.F}.bind(in, e) }
 
 // LeakyReLU is x above zero, and Slope times x below.
 type LeakyReLU struct {
@@ -211,17 +237,16 @@ func (s *activationState) Forward(r *Run, x Act, lo, hi int) Act {
 
 // values computes rows of outputs, and their slopes where Backward will follow.
 func (s *activationState) values(r *Run, y, slope, x []float32) {
-	if s.b.lines != nil {
+	switch {
+	case s.b.lines != nil:
 		for i, v := range x {
 			y[i], slope[i] = s.b.lines(v)
 		}
-		return
-	}
-	if s.b.curve == kernels.CurveGELU && !r.Train {
+	case s.b.curve == kernels.CurveGELU && !r.Train:
 		kernels.GELU(y, x)
-		return
+	default:
+		kernels.Curves(s.b.curve, y, slope, x)
 	}
-	kernels.Curves(s.b.curve, y, slope, x)
 	for ld := s.b.in.Ld(); s.b.pads && len(y) > 0; y = y[ld:] {
 		clear(y[s.b.in.C:ld])
 	}
