@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -25,6 +26,9 @@ import (
 // ofTable is what is planned of a CSV file without a study file.
 const ofTable = "name = \"plan\"\nmethod = \"fedavg\"\nmodel = \"logistic\"\nrounds = 60\ncohort = 10\n" +
 	"[data]\nname = \"csv\""
+
+// usual is what is taken for known of a federation.
+var usual = plan.Network{MBPerSecond: 1.25}
 
 // planOptions are the flags of plan.
 type planOptions struct {
@@ -59,13 +63,13 @@ func newPlan(a *app) *cobra.Command {
 				return fmt.Errorf("--budget %v: must be from 1s to 720h, such as 20m", o.budget)
 			case o.dir == "":
 				return errors.New("--study: name the directory of the plan, new or to go on with")
-			case !(o.RoundSeconds >= 0 && o.MBPerSecond >= 0 && o.Dropout >= 0 && o.Dropout < 1):
-				return errors.New("--round-seconds, --mb-per-second, --dropout: must be numbers from 0 on, the last one below 1")
+			case !(o.RoundSeconds >= 0 && o.MBPerSecond > 0 && o.Dropout >= 0 && o.Dropout < 1):
+				return errors.New("--round-seconds, --mb-per-second, --dropout: must be from 0 on, above 0, and from 0 to below 1")
 			}
 			return nil
 		},
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
-			given := len(args) > 0 || !o.bare() || a.seedGiven || o.Network != plan.Network{} || cmd.Flags().Changed("budget")
+			given := len(args) > 0 || !o.bare() || a.seedGiven || o.Network != usual || cmd.Flags().Changed("budget")
 			return o.run(cmd.Context(), a, args, given)
 		}),
 	}
@@ -73,8 +77,8 @@ func newPlan(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.Var((*directory)(&o.dir), "study", "`DIR` of the plan and its studies, new or to go on with")
 	f.DurationVar(&o.budget, "budget", 20*time.Minute, "time that all studies may take, by an estimate")
-	f.Float64Var(&o.RoundSeconds, "round-seconds", 0, "seconds of a local epoch at the largest site (default: simulated)")
-	f.Float64Var(&o.MBPerSecond, "mb-per-second", 0, "megabytes per second that a site sends and receives (default 1.25)")
+	f.Float64Var(&o.RoundSeconds, "round-seconds", 0, "seconds of a local epoch at the largest site; 0: unknown")
+	f.Float64Var(&o.MBPerSecond, "mb-per-second", usual.MBPerSecond, "speed of a site's link, with --round-seconds")
 	f.Float64Var(&o.Dropout, "dropout", 0, "share of a round's local trainings that fail, such as by a lost link")
 	f.BoolVar(&o.estimate, "estimate", false, "print what would be trained, and train nothing")
 	f.StringVar(&o.check, "check", "", "compare the `LOG` of the real federation with the plan")
@@ -83,15 +87,25 @@ func newPlan(a *app) *cobra.Command {
 
 // run goes on with a plan, or begins one, and shows its answers.
 func (o *planOptions) run(ctx context.Context, a *app, args []string, given bool) error {
+	page, again := filepath.Join(o.dir, reportFile), "`fedfast plan --study "+oneline.Path(o.dir)+"`"
+	var log *plan.Log
+	if o.check != "" {
+		err := fmt.Errorf("%s has no finished plan; make one first, or finish it with %s", o.dir, again)
+		if _, unfinished := os.Stat(page); unfinished == nil {
+			log, err = plan.ReadLog(o.check)
+		}
+		if err != nil {
+			return usageError{fmt.Errorf("--check: %w", err)}
+		}
+	}
 	work := workdir.Options{Workers: a.workers, Log: a.newLog(), Launcher: a.launcher(false)}
-	p, err := o.open(ctx, a, args, given, work)
+	p, err := o.open(ctx, a, args, given, work, again)
 	if err != nil {
 		return err
 	}
 	say := func(text string) { fmt.Fprintln(a.err, oneline.Of("plan: "+text)) }
-	say(p.Describe())
-	for _, left := range p.LeftOut {
-		say("left out: " + left)
+	for _, line := range p.Describe() {
+		say(line)
 	}
 	if o.estimate {
 		return nil
@@ -101,26 +115,25 @@ func (o *planOptions) run(ctx context.Context, a *app, args []string, given bool
 	}
 	found, err := p.Train(ctx, o.dir, work, say)
 	if err != nil && ctx.Err() != nil {
-		return errors.New("interrupted; go on with: fedfast plan --study " + oneline.Path(o.dir))
+		return errors.New("interrupted; go on with " + again)
 	}
 	if err != nil {
 		return wrongStudy(err)
 	}
-	answers := p.Answer(found)
-	if o.check != "" {
-		if err := answers.Check(found, o.check); err != nil {
-			return usageError{fmt.Errorf("--check: %w", err)}
-		}
+	answers, err := p.Answer(found)
+	if err == nil && log != nil {
+		err = answers.Check(found, log)
 	}
-	page := filepath.Join(o.dir, reportFile)
-	if err := wholefile.Stream(page, 0o644, answers.Page().Write); err != nil {
+	if err != nil {
+		return usageError{fmt.Errorf("--check: %w", err)}
+	}
+	if err := wholefile.Stream(page, 0o644, answers.WritePage); err != nil {
 		return err
 	}
 	if a.json {
 		return a.printJSON(answers)
 	}
-	head := fmt.Sprintf("%s: planned by %d rounds with %d seeds", answers.Name, answers.Rounds, answers.Seeds)
-	b := newBlock(a.out, head, "in "+page)
+	b := newBlock(a.out, answers.Title, "in "+page)
 	for _, one := range answers.Answers {
 		for i, text := range one.Answer {
 			b.Row([]string{one.ID, ""}[min(i, 1)], plain(text))
@@ -130,15 +143,13 @@ func (o *planOptions) run(ctx context.Context, a *app, args []string, given bool
 }
 
 // open reads the plan of the directory, or makes one.
-func (o *planOptions) open(ctx context.Context, a *app, args []string, set bool, w workdir.Options,
+func (o *planOptions) open(ctx context.Context, a *app, args []string, set bool, w workdir.Options, again string,
 ) (*plan.Plan, error) {
 	old, err := plan.Read(o.dir)
 	began := !errors.Is(err, fs.ErrNotExist)
 	switch {
 	case began && (err != nil || !set):
 		return old, err
-	case o.check != "" && !began:
-		return nil, usageError{fmt.Errorf("--check: %s holds no plan; make one first", o.dir)}
 	case !began && store.Exists(o.dir):
 		return nil, usageError{fmt.Errorf("--study: %s is a study; choose another directory for the plan", o.dir)}
 	}
@@ -153,20 +164,20 @@ func (o *planOptions) open(ctx context.Context, a *app, args []string, set bool,
 	if err == nil {
 		err = cmp.Or(outfile.Dir(o.dir), c.Absolute())
 	}
-	if err != nil {
-		return nil, usageError{err}
-	}
-	if !began {
-		p, err := plan.New(ctx, c, o.Network, o.budget.Minutes(), w)
-		if err != nil {
-			return nil, usageError{places.Explain(err)}
+	switch {
+	case err != nil:
+	case !began:
+		old, err = plan.New(ctx, c, o.Network, o.budget.Minutes(), w)
+	case o.Network != old.Network || o.budget.Minutes() != old.Minutes:
+		err = fmt.Errorf("%s: is for another budget or network; use another directory, or go on with %s", o.dir, again)
+	default:
+		err = old.Continue(o.dir, c)
+		if differs, ok := errors.AsType[*config.DiffError](err); ok {
+			differs.Instead = "go on with " + again
 		}
-		return p, nil
 	}
-	text, err := config.Encode(c)
-	if err != nil || string(text) == old.Asked && o.Network == old.Network && o.budget.Minutes() == old.Minutes {
-		return old, err
+	if err != nil {
+		return nil, usageError{places.Explain(err)}
 	}
-	return nil, usageError{fmt.Errorf("%s: holds another plan; choose another directory, or go on with "+
-		"`fedfast plan --study %s`", o.dir, oneline.Path(o.dir))}
+	return old, nil
 }

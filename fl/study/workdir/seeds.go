@@ -61,14 +61,8 @@ func ReadSeeds(path string) (*Seeds, error) {
 
 // Write keeps the record in a directory, which it makes if need be.
 func (s *Seeds) Write(path string) error {
-	text, err := json.MarshalIndent(s, "", "  ")
-	if err == nil {
-		err = wholefile.Folder(path)
-	}
-	if err == nil {
-		err = errors.Join(wholefile.Clear(path, SeedsFile), wholefile.Write(filepath.Join(path, SeedsFile), append(text, '\n'), 0o644))
-	}
-	if err != nil {
+	err := wholefile.WriteJSON(filepath.Join(path, SeedsFile), s)
+	if err = errors.Join(err, wholefile.Clear(path, SeedsFile)); err != nil {
 		return fmt.Errorf("study directory: %w", err)
 	}
 	return nil

@@ -5,6 +5,7 @@ package wholefile
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -20,6 +21,18 @@ func Write(path string, content []byte, mode fs.FileMode) error {
 		_, err := io.Copy(w, bytes.NewReader(content))
 		return err
 	})
+}
+
+// WriteJSON writes a value as indented JSON, and makes the file's folder if need be.
+func WriteJSON(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err == nil {
+		err = Folder(filepath.Dir(path))
+	}
+	if err != nil {
+		return err
+	}
+	return Write(path, append(text, '\n'), 0o644)
 }
 
 // Stream writes a file with what write gives.

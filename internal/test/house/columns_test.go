@@ -37,7 +37,7 @@ var longLines = map[string][2]int{
 	"fl/study/internal/trial":        {13, 0},
 	"fl/study/result":                {10, 5},
 	"fl/study/view":                  {34, 11},
-	"fl/study/workdir":               {20, 0},
+	"fl/study/workdir":               {19, 0},
 	"internal/deal":                  {11, 0},
 	"internal/fetch":                 {19, 0},
 	"internal/figure":                {14, 2},

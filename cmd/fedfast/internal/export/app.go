@@ -80,6 +80,9 @@ type app struct {
 	Weighted, Adapt, Classes, Every bool
 }
 
+// mostBundled is how many bytes of weights are among the files that Flower bundles, of which it takes 10 MB.
+const mostBundled = 8 << 20
+
 // App writes a trained configuration as an app for Flower, or a job for NVFlare, to the folder out, which must not
 // hold anything: the network with the weights in the file model, local training, and where that is plain a reader of
 // the same data. c has the values to train with; mode is the command that trained. It returns the paths of the files.
@@ -106,9 +109,6 @@ func App(ctx context.Context, c *config.Config, mode, model, out, format string)
 		code = filepath.Join(out, "fedapp")
 	}
 	network, err := torchmodel.Export(m, "model.safetensors", torchmodel.Normalized(fed.Normalized, c.Data.Normalize))
-	if err == nil {
-		a.Weights, err = filepath.Abs(filepath.Join(code, "start.safetensors"))
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -122,6 +122,11 @@ func App(ctx context.Context, c *config.Config, mode, model, out, format string)
 			return nil, err
 		}
 		texts[name] = bytes.Clone(b.Bytes())
+	}
+	packed, err := json.Marshal(map[string][]byte{"safetensors": texts["start.safetensors"]})
+	if format == Flower && err == nil && len(packed) <= mostBundled {
+		a.Weights, texts["start.json"] = "start.json", packed
+		delete(texts, "start.safetensors")
 	}
 	if a.Loader == "table" {
 		if texts["table.json"], err = Inputs(&c.Data, fed); err != nil {
@@ -142,7 +147,7 @@ func App(ctx context.Context, c *config.Config, mode, model, out, format string)
 	var paths []string
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		path := filepath.Join(code, name)
-		if name == "pyproject.toml" {
+		if name == "pyproject.toml" || name == "README.md" {
 			path = filepath.Join(out, name)
 		}
 		if err := wholefile.Write(path, texts[name], 0o644); err != nil {

@@ -1,105 +1,79 @@
 package plan
 
 import (
-	"cmp"
+	"bytes"
 	"encoding/csv"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/report"
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/internal/list"
-	"github.com/fedfast/fedfast/internal/stats"
-	"github.com/fedfast/fedfast/internal/sys/regular"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
-// columns are the names that the columns of a log may have, by what they hold.
-var columns = map[string]string{
-	"error": "error", "test_error": "error", "accuracy": "accuracy", "loss": "loss", "train_loss": "loss",
+// Log is what a real federation came to.
+type Log struct {
+	path, column string
+	points       []figure.Point
 }
 
-// mostBytes bounds a log.
-const mostBytes = 16 << 20
-
-// readLog reads a CSV file with the columns round and error, accuracy or loss. share says that errors are shares.
-func readLog(path string, share bool) (column string, log []figure.Point, err error) {
-	file, err := regular.Open(path)
+// ReadLog reads a CSV file with the columns round and error, accuracy or loss.
+func ReadLog(path string) (*Log, error) {
+	text, err := wholefile.Read(path)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	defer func() { _ = file.Close() }() // it was read only
-	if info, err := file.Stat(); err != nil || info.Size() > mostBytes {
-		return "", nil, cmp.Or(err, fmt.Errorf("%s: must be at most %d MB", path, mostBytes>>20))
-	}
-	r := csv.NewReader(file)
+	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(text, []byte("\ufeff"))))
 	r.TrimLeadingSpace = true
-	at, line := map[string]int{}, 1
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%s:%d: "+format, append([]any{path, line}, args...)...)
+	rows, err := r.ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	for {
-		row, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			break
+	log, round, value := &Log{path: path}, -1, -1
+	for i, name := range append(rows, nil)[0] {
+		switch name = strings.ToLower(strings.TrimSpace(name)); name {
+		case "round":
+			round = i
+		case "error", "accuracy", "loss":
+			log.column, value = name, i
 		}
-		if err != nil {
-			return "", nil, fmt.Errorf("%s: %w", path, err)
-		}
-		if line, _ = r.FieldPos(0); len(at) == 0 {
-			for i, name := range row {
-				name = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(name, "\ufeff")))
-				if what := columns[name]; what != "" {
-					name, column = what, what
-				}
-				at[name] = i
-			}
-			if _, ok := at["round"]; !ok || column == "" {
-				return "", nil, bad("has the columns %.100q; must have round, and error, accuracy or loss", strings.Join(row, ","))
-			}
-			continue
-		}
-		round, err := strconv.ParseUint(strings.TrimSpace(row[at["round"]]), 10, 31)
-		x, wrong := strconv.ParseFloat(strings.TrimSpace(row[at[column]]), 64)
-		switch n := len(log); {
-		case err != nil || n > 0 && float64(round) <= log[n-1].X:
-			return "", nil, bad("round %.40q: must be an integer above that of the row before", row[at["round"]])
-		case wrong != nil || !(math.Abs(x) <= math.MaxFloat64) || x < 0:
-			return "", nil, bad("%s %.40q: must be a number from 0 on", column, row[at[column]])
-		case x > 1 && (column == "accuracy" || column == "error" && share):
-			return "", nil, bad("%s %v: must be a share from 0 to 1, such as 0.15 for 15 %%", column, x)
-		}
-		if column == "accuracy" {
-			x = 1 - x
-		}
-		log = append(log, figure.Point{X: float64(round), Y: x})
 	}
-	if len(log) == 0 {
-		return "", nil, bad("has no rows; must have the columns round, and error, accuracy or loss, and a row for each round")
+	if round < 0 || value < 0 || len(rows) < 2 {
+		return nil, fmt.Errorf("%s: must have the columns round, and error, accuracy or loss, and a row for each round", path)
 	}
-	return column, log, nil
+	for i, row := range rows[1:] {
+		at, bad := strconv.ParseUint(strings.TrimSpace(row[round]), 10, 31)
+		x, wrong := strconv.ParseFloat(strings.TrimSpace(row[value]), 64)
+		if bad != nil || i > 0 && float64(at) <= log.points[i-1].X {
+			return nil, fmt.Errorf("%s: row %d: round %.40q: must be an integer above the one before", path, i+1, row[round])
+		}
+		if wrong != nil || !(x >= 0 && x <= math.MaxFloat64) {
+			return nil, fmt.Errorf("%s: row %d: %s %.40q: must be a number from 0 on", path, i+1, log.column, row[value])
+		}
+		log.points = append(log.points, figure.Point{X: float64(at), Y: x})
+	}
+	return log, nil
 }
 
 // band is what runs predict of errors or losses by round: the mean and half the width of the interval in which one
 // more training lies with a probability of 90 %.
 func (t *trained) band(column string) (b []figure.Point) {
-	rounds, all := t.curve()
+	all := t.curve()
 	if column == "loss" {
-		rounds, all = nil, nil
-		for i := range slices.Min(list.Of(t.runs, func(r *result.RunResult) int { return len(r.TrainLoss) })) {
-			losses := list.Of(t.runs, func(r *result.RunResult) float64 { return r.TrainLoss[i] })
-			rounds, all = append(rounds, i+1), append(all, losses)
-		}
+		n := slices.Min(list.Of(t.runs, func(r *result.RunResult) int { return len(r.TrainLoss) }))
+		all = list.Made(n, func(i int) Point {
+			return Point{X: float64(i + 1), Error: t.mean(func(r *result.RunResult) float64 { return r.TrainLoss[i] })}
+		})
 	}
-	for i, r := range rounds {
-		if s := stats.Known(all[i]); s.N > 1 {
-			half := stats.Student(float64(s.N-1)) * s.SD * math.Sqrt(1+1/float64(s.N))
-			b = append(b, figure.Point{X: float64(r), Y: s.Mean, Half: half})
+	for _, p := range all {
+		if s := p.Error; s.N > 1 {
+			b = append(b, figure.Point{X: p.X, Y: s.Mean, Half: s.Half * math.Sqrt(float64(s.N)+1)})
 		}
 	}
 	return b
@@ -128,66 +102,69 @@ func beside(log, band []figure.Point) (own, predicted []figure.Point, far float6
 const usually, enoughRows = 0.2, 3
 
 // Check compares the log of a real federation with what the plan's runs predict: it is the first of the answers.
-func (all *Answers) Check(f *Found, path string) error {
-	column, log, err := readLog(path, f.share)
-	if err != nil {
-		return err
-	}
-	band := f.of[federate][0].band(column)
-	own, predicted, far := beside(log, band)
-	if n := len(band) - 1; len(own) == 0 && n >= 0 {
-		return fmt.Errorf("%s: has rounds %v to %v; must have some of the predicted %v to %v", path, log[0].X,
-			log[len(log)-1].X, band[0].X, band[n].X)
-	} else if n < 0 {
-		return errors.New("the plan's own trainings diverged, so that it predicts nothing")
-	}
-	rows := len(own)
-	var out [2][]int // places below and above
-	for i, p := range predicted {
-		if d := own[i].Y - p.Y; d < -p.Half {
-			out[0] = append(out[0], i)
-		} else if d > p.Half {
-			out[1] = append(out[1], i)
-		}
-	}
-	outside, verdict := len(out[0])+len(out[1]), ""
-	words, places := "faster", out[0]
-	if len(out[1]) >= len(out[0]) {
-		words, places = "slower", out[1]
-	}
-	n := len(places)
-	drifts := n >= enoughRows && places[n-enoughRows] == rows-enoughRows
-	switch {
-	case rows < enoughRows:
-		verdict = "too few rounds to tell"
-	case !drifts && float64(outside) <= max(1, usually*float64(rows)):
-		verdict = fmt.Sprintf("within: %d of %d rounds are in the interval", rows-outside, rows)
-	default:
-		for drifts && len(places) > enoughRows && places[0]+len(places) != rows { // until all from the first on are
-			places = places[1:]
-		}
-		verdict = fmt.Sprintf("%s from round %v", words, own[places[0]].X)
-		if last := places[len(places)-1]; last < rows-1 {
-			verdict += fmt.Sprintf(" to %v", own[last].X)
-		}
-		likely := ""
-		for _, t := range f.of["rate"] {
-			if _, _, d := beside(log, t.band(column)); 2*d < far {
-				far, likely = 2*d, fmt.Sprintf("; other learning rate likely: as with client.lr=%v instead of %v", t.x,
-					round2(f.tuned.Client.LR))
-			}
-		}
-		verdict += likely
-	}
-	lines := []figure.Line{
-		{Name: "predicted, 90 % interval of one more training", Points: band}, {Name: "the real federation", Points: own},
-	}
+func (all *Answers) Check(f *Found, log *Log) error {
 	drawn := *f
-	drawn.share = f.share && column != "loss"
-	a := &Answer{ID: "check", Question: "Does it go as planned?", Answer: []string{view.Sentence(verdict)}}
-	if a.figure = drawn.draw(a.ID, figure.Axis{Label: "round", Zero: true}, lines...); column == "loss" {
-		a.figure.Title, a.figure.Panels[0].Y.Label = "Training loss by round", "training loss"
+	drawn.share = f.share && log.column != "loss"
+	for i, p := range log.points {
+		if p.Y > 1 && (drawn.share || log.column == "accuracy") {
+			return fmt.Errorf("%s: row %d: %s %v: must be a share, such as 0.15 for 15 %%", log.path, i+1, log.column, p.Y)
+		} else if log.column == "accuracy" {
+			log.points[i].Y = 1 - p.Y
+		}
+	}
+	band := f.of[federate][0].band(log.column)
+	own, predicted, far := beside(log.points, band)
+	if len(own) == 0 {
+		return fmt.Errorf("%s: has none of the rounds that the plan predicts, which has %d", log.path, all.Rounds)
+	}
+	verdict, odd := compare(own, predicted)
+	likely := ""
+	for _, t := range f.of["rate"] {
+		if _, _, d := beside(log.points, t.band(log.column)); odd && 2*d < far {
+			const form = "; other learning rate likely: as with client.lr=%v instead of %.2g"
+			far, likely = 2*d, fmt.Sprintf(form, t.X, f.best.Client.LR)
+		}
+	}
+	a := &Answer{Question: report.Question{ID: "check", Text: "Does it go as planned?"}}
+	a.Answer, a.axis = []string{view.Sentence(verdict + likely)}, figure.Axis{Label: "round", Zero: true}
+	a.Figure = drawn.draw(a, figure.Line{Name: "predicted, 90 % interval of one more training", Points: band},
+		figure.Line{Name: "the real federation", Points: own})
+	if log.column == "loss" {
+		a.Figure.Title, a.Figure.Panels[0].Y.Label = "Training loss by round", "training loss"
 	}
 	all.Answers = slices.Insert(all.Answers, 0, a)
 	return nil
+}
+
+// compare says in words where the rows of a log lie beside predicted ones, and whether that is out of the ordinary.
+func compare(own, predicted []figure.Point) (verdict string, odd bool) {
+	rows, words := len(own), "slower"
+	var above, below []int
+	for i, p := range predicted {
+		if d := own[i].Y - p.Y; d > p.Half {
+			above = append(above, i)
+		} else if d < -p.Half {
+			below = append(below, i)
+		}
+	}
+	outside := len(above) + len(below)
+	if len(below) > len(above) {
+		above, words = below, "faster"
+	}
+	n := len(above)
+	ends := n >= enoughRows && above[n-enoughRows] == rows-enoughRows
+	if rows < enoughRows {
+		return "too few rounds to tell", false
+	} else if !ends && float64(outside) <= max(1, usually*float64(rows)) {
+		return fmt.Sprintf("within: %d of %d rounds are in the interval", rows-outside, rows), false
+	}
+	first, last := n-1, above[n-1]
+	for first > 0 && above[first-1] == above[first]-1 { // where the last row without a gap begins
+		first--
+	}
+	verdict = fmt.Sprintf("%s from round %v", words, own[above[first]].X)
+	if last < rows-1 {
+		verdict += fmt.Sprintf(" to %v", own[last].X)
+	}
+	return verdict, true
 }

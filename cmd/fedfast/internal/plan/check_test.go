@@ -12,14 +12,14 @@ import (
 	"github.com/fedfast/fedfast/fl/study/result"
 )
 
-// of is a study of three seeds whose errors and losses fall from start by the powers of keep over 20 rounds, and lie
+// of is a study of three seeds whose errors and losses fall from 0.6 by the powers of keep over 20 rounds, and lie
 // apart by 0.02.
-func of(x, start, keep float64) trained {
-	t := trained{study: study{x: x}}
+func of(x, keep float64) trained {
+	t := trained{study: study{X: x}}
 	for seed := -1.; seed <= 1; seed++ {
 		r := &result.RunResult{Rounds: 20}
 		for i := 1; i <= 20; i++ {
-			y := start*math.Pow(keep, float64(i)) + 0.2 + 0.02*seed
+			y := 0.6*math.Pow(keep, float64(i)) + 0.2 + 0.02*seed
 			r.TrainLoss = append(r.TrainLoss, y)
 			if i%2 == 0 {
 				r.Curve = append(r.Curve, result.CurvePoint{Round: i, TestError: y})
@@ -32,10 +32,10 @@ func of(x, start, keep float64) trained {
 
 // TestCheck compares logs with a band by its verdicts; 0.02 apart over three seeds is 0.067 on each side.
 func TestCheck(t *testing.T) {
-	f := &Found{tuned: &config.Config{}, name: "error", share: true, of: map[string][]trained{
-		federate: {of(0, 0.6, 0.7)}, "rate": {of(0.01, 0.6, 0.95), of(0.3, 0.6, 0.5)},
+	f := &Found{best: &config.Config{}, name: "error", share: true, of: map[string][]trained{
+		federate: {of(0, 0.7)}, "rate": {of(0.01, 0.95), of(0.3, 0.5)},
 	}}
-	f.tuned.Client.LR = 0.1
+	f.best.Client.LR = 0.1
 	rows := func(column string, y func(round float64) float64) string {
 		var text strings.Builder
 		fmt.Fprintf(&text, "round,%s\n", column)
@@ -50,14 +50,14 @@ func TestCheck(t *testing.T) {
 	late := func(r float64) float64 { return 1 - curve(0.7)(r) - math.Floor(r/7)*0.05 }
 	lr := "; other learning rate likely: as with client.lr=0.01 instead of 0.1."
 	tests := map[string]string{
-		rows("error", curve(0.7)):                                 "Within: 19 of 19 rounds are in the interval.",
-		rows("loss", curve(0.7)):                                  "Within: 20 of 20 rounds are in the interval.",
-		rows("loss", curve(0.945)):                                "Slower from round 1" + lr,
-		rows("loss", curve(0.8)):                                  "Slower from round 2 to 7.",
-		rows("accuracy", late):                                    "Slower from round 14.",
-		rows("error", func(float64) float64 { return 0.1 }):       "Faster from round 2.",
-		"round,error\n2,0.5\n4,0.3\n":                             "Too few rounds to tell.",
-		"\ufeffRound, Train_Loss\r\n1,0.62\r\n2,0.5\r\n3,0.4\r\n": "Within: 3 of 3 rounds are in the interval.",
+		rows("error", curve(0.7)):                           "Within: 19 of 19 rounds are in the interval.",
+		rows("loss", curve(0.7)):                            "Within: 20 of 20 rounds are in the interval.",
+		rows("loss", curve(0.945)):                          "Slower from round 1" + lr,
+		rows("loss", curve(0.8)):                            "Slower from round 2 to 7.",
+		rows("accuracy", late):                              "Slower from round 14.",
+		rows("error", func(float64) float64 { return 0.1 }): "Faster from round 2.",
+		"round,error\n2,0.5\n4,0.3\n":                       "Too few rounds to tell.",
+		"\ufeffRound, Loss\r\n1,0.62\r\n2,0.5\r\n3,0.4\r\n": "Within: 3 of 3 rounds are in the interval.",
 	}
 	for log, want := range tests {
 		path := filepath.Join(t.TempDir(), "log.csv")
@@ -65,7 +65,11 @@ func TestCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 		all := &Answers{}
-		if err := all.Check(f, path); err != nil {
+		read, err := ReadLog(path)
+		if err == nil {
+			err = all.Check(f, read)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		if got := all.Answers[0].Answer[0]; got != want {
@@ -74,31 +78,62 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestFit holds that a budget pays for fewer seeds before fewer questions, and for these before fewer rounds, and that
+// what is left out or cut is said.
+func TestFit(t *testing.T) {
+	costs := map[string]float64{settings: 20, federate: 40, "rounds": 0, "rate": 20, "epochs": 20, "clients": 20}
+	costs["slow"] = 30 // epsilon has no studies
+	all := []string{settings, federate, "rounds", "rate", "epochs", "clients", "slow", "epsilon"}
+	for minutes, want := range map[float64]string{
+		30: "trainings of 200 rounds with 5 seeds", 12: "trainings of 200 rounds with 3 seeds",
+		4.5: "trainings of 100 of your 200 rounds with 3 seeds", 0.01: "",
+	} {
+		c := config.Default()
+		c.Rounds, c.Budget.Rounds, c.Budget.TrialRounds = 200, 2000, 200
+		p := &Plan{Rounds: 200, Minutes: minutes, Questions: all, base: &c}
+		err := p.fit(100, costs)
+		text := strings.Join(p.Describe(), "\n")
+		if !strings.Contains(text, want) || (want == "") != (err != nil) {
+			t.Errorf("%v minutes: %s, %v; want %s", minutes, text, err, want)
+		}
+		if cut := strings.Contains(text, "left out: slow: does not fit into 4.5 minutes"); cut != (minutes == 4.5) {
+			t.Errorf("%v minutes: %s", minutes, text)
+		}
+	}
+}
+
 // TestHostileLogs holds that what is not a log gives one line that says where and what would be right.
 func TestHostileLogs(t *testing.T) {
+	f := &Found{name: "error", share: true, of: map[string][]trained{federate: {of(0, 0.7)}}}
+	const columns = "log.csv: must have the columns round, and error, accuracy or loss, and a row for each round"
 	tests := map[string]string{
-		"":                               "log.csv:1: has no rows; must have",
-		"round,error\n":                  "log.csv:1: has no rows; must have",
-		"epoch,value\n1,2\n":             `log.csv:1: has the columns "epoch,value"; must have round, and error`,
-		"round\n1\n":                     "log.csv:1: has the columns",
-		"round,error\n1,NaN\n":           `log.csv:2: error "NaN": must be a number from 0 on`,
-		"round,loss\n1,1e999\n":          `log.csv:2: loss "1e999": must be a number from 0 on`,
-		"round,loss\n1,-1\n":             `log.csv:2: loss "-1": must be`,
-		"round,error\n1,15\n":            "log.csv:2: error 15: must be a share from 0 to 1",
-		"round,error\n-1,0.1\n":          `log.csv:2: round "-1": must be an integer`,
-		"round,error\n1.5,0.1\n":         `log.csv:2: round "1.5": must be an integer`,
-		"round,error\n99999999999,0.1\n": `log.csv:2: round "99999999999": must be an integer`,
-		"round,error\n2,0.1\n\n2,0.1\n":  `log.csv:4: round "2": must be an integer above that of the row before`,
+		"":                               columns,
+		"round,error\n":                  columns,
+		"epoch,value\n1,2\n":             columns,
+		"round\n1\n":                     columns,
+		"round,error\n1,NaN\n":           `log.csv: row 1: error "NaN": must be a number from 0 on`,
+		"round,loss\n1,1e999\n":          `log.csv: row 1: loss "1e999": must be a number from 0 on`,
+		"round,loss\n1,-1\n":             `log.csv: row 1: loss "-1": must be`,
+		"round,error\n1,15\n":            "log.csv: row 1: error 15: must be a share, such as 0.15",
+		"round,accuracy\n1,0\n2,85\n":    "log.csv: row 2: accuracy 85: must be a share, such as 0.15",
+		"round,error\n-1,0.1\n":          `log.csv: row 1: round "-1": must be an integer`,
+		"round,error\n1.5,0.1\n":         `log.csv: row 1: round "1.5": must be an integer`,
+		"round,error\n99999999999,0.1\n": `log.csv: row 1: round "99999999999": must be an integer`,
+		"round,error\n2,0.1\n\n2,0.1\n":  `log.csv: row 2: round "2": must be an integer above the one before`,
 		"round,error\n1,0.1,7\n":         "wrong number of fields",
 		"round,error\n1,\"0.1\n":         `extraneous or missing " in quoted-field`,
-		"PK\x03\x04\x00\x00" + strings.Repeat("\x00", 5000): "log.csv:1: has the columns",
+		"round,error\n50,0.1\n":          "log.csv: has none of the rounds that the plan predicts, which has 20",
+		"PK\x03\x04\x00\x00" + strings.Repeat("\x00", 5000): columns,
 	}
 	for log, want := range tests {
 		path := filepath.Join(t.TempDir(), "log.csv")
 		if err := os.WriteFile(path, []byte(log), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err := readLog(path, true)
+		read, err := ReadLog(path)
+		if err == nil {
+			err = (&Answers{Rounds: 20}).Check(f, read)
+		}
 		if err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 600 {
 			t.Errorf("%.40q: %v, want %q", log, err, want)
 		}

@@ -3,160 +3,54 @@ package plan
 import (
 	"cmp"
 	"context"
+	_ "embed" // for the questions
 	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/BurntSushi/toml"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/report"
-	"github.com/fedfast/fedfast/fl"
-	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
+	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/figure"
 	"github.com/fedfast/fedfast/internal/key"
-	"github.com/fedfast/fedfast/internal/list"
+	"github.com/fedfast/fedfast/tuners"
 )
 
-// federate is the first question, whose runs of the tuned values the others are compared with.
-const federate = "federate"
+// The first questions: whether the tuned or the given values are the better ones, with which all else is trained, and
+// whether these beat training alone. always is how many questions are never left out.
+const (
+	settings = "settings"
+	federate = "federate"
+	always   = 3
+)
 
-// always is how many questions are never left out.
-const always = 3
+// questionTable is text of a template, which says what the fields of a question are.
+//
+//go:embed questions.tmpl
+var questionTable string
 
-// question is one of those that a plan asks, with what it trains beside the first question's runs.
 type question struct {
-	id, text, none string // none says why a configuration has no studies for it
-	studies        func(*Plan, *Found) []study
-	answer         func(*Found, *Plan, *Answer)
-}
-
-// questions are all of them; a small budget leaves out the last ones.
-var questions = []question{
-	{federate, "Federate at all?", "", (*Plan).whether, (*Found).whether},
-	{"settings", "Which settings?", "", (*Plan).settings, (*Found).settings},
-	{"rounds", "How many rounds?", "", func(*Plan, *Found) []study { return nil }, (*Found).rounds},
-	{"rate", "How exact must the learning rate be?", "", (*Plan).rates, (*Found).rates},
-	{"epochs", "Local epochs, or rounds?", "client.steps is set", (*Plan).epochs, (*Found).epochs},
-	{"clients", "How many clients a round?", "there are too few clients", (*Plan).cohorts, (*Found).cohorts},
-	{"slow", "What if a site is slow or away?", "the configuration has a fleet of its own", (*Plan).slow, (*Found).slow},
-	{"epsilon", "What does privacy cost?", "", (*Plan).epsilons, (*Found).epsilons},
-}
-
-func (p *Plan) whether(f *Found) []study {
-	return []study{p.changed(f, federate, 0, func(c *config.Config) {
-		if c.Eval.Baselines = []string{config.BaselineLocal}; !p.Lazy {
-			c.Eval.Baselines = append(c.Eval.Baselines, config.BaselinePooled)
-		}
-	})}
-}
-
-func (p *Plan) settings(f *Found) []study {
-	return []study{{"as-given", 0, p.run(f.given)}}
-}
-
-// rates are a third and three times the tuned learning rate.
-func (p *Plan) rates(f *Found) []study {
-	return list.Of([]float64{1. / 3, 3}, func(by float64) study {
-		lr := round2(by * f.tuned.Client.LR)
-		return p.changed(f, fmt.Sprintf("rate-%v", lr), lr, func(c *config.Config) { c.Client.LR = lr })
-	})
-}
-
-// epochs are half and twice the tuned local epochs, or of one twice and four times.
-func (p *Plan) epochs(f *Found) []study {
-	if f.tuned.Client.Steps > 0 {
-		return nil
-	}
-	e := f.tuned.Client.Epochs
-	others := []float64{max(1, math.Floor(e/2)), 2 * e}
-	if e <= 1 {
-		others = []float64{2 * e, 4 * e}
-	}
-	return list.Of(others, func(e float64) study {
-		return p.changed(f, fmt.Sprintf("epochs-%v", e), e, func(c *config.Config) { c.Client.Epochs = e })
-	})
-}
-
-// cohorts are half and twice as many clients, or of all clients a half and a quarter.
-func (p *Plan) cohorts(f *Found) (all []study) {
-	own := f.tuned.Cohort
-	for _, n := range []int{own / 4, own / 2, 2 * own} {
-		if n >= 1 && n <= p.Clients && (n != own/4 || 2*own > p.Clients) {
-			all = append(all, p.changed(f, fmt.Sprintf("clients-%d", n), float64(n), func(c *config.Config) { c.Cohort = n }))
-		}
-	}
-	return all
-}
-
-// slower is how many times slower a slow site is, slowShare which share of many clients are, and slack
-// is how many times as long as a round of the others a deadline is.
-const slower, slowShare, slack = 10, 0.1, 1.5
-
-// slow has a site that is slow: rounds wait for it, end at a deadline, or do not exist.
-func (p *Plan) slow(f *Found) []study {
-	if p.base.Devices() != nil {
-		return nil
-	}
-	share := p.slowSites() / float64(p.Clients)
-	of := func(label string, change func(*config.Config)) study {
-		return p.changed(f, label, 0, func(c *config.Config) {
-			c.Fleet.Devices, c.Fleet.Shares = "classes", []float64{1 - share, share}
-			if s := c.Fleet.SecondsPerSample; s != nil {
-				c.Fleet.SecondsPerSample = []float64{s[0], slower * s[0]}
-			} else {
-				c.Fleet.FLOPS = []float64{usualFLOPS, usualFLOPS / slower}
-			}
-			link := cmp.Or(1e6*p.MBPerSecond, usualLink)
-			c.Fleet.Down, c.Fleet.Up = []float64{link, link / slower}, []float64{link, link / slower}
-			change(c)
-		})
-	}
-	return []study{
-		of("waiting", func(*config.Config) {}),
-		of("deadline", func(c *config.Config) { c.Time.Deadline = slack * f.seconds }),
-		of("asynchronous", func(c *config.Config) {
-			c.Time.Mode, c.Time.Buffer = fleet.Buffered, (c.Cohort+1)/2
-			c.Rounds = c.Rounds * c.Cohort / c.Time.Buffer
-			c.Eval.Every = max(1, c.Rounds/measured)
-		}),
-	}
-}
-
-// usualFLOPS and usualLink are the operations and bytes per second of devices of which nothing is known.
-const usualFLOPS, usualLink = 1e10, 1.25e6
-
-// slowSites is how many sites are slow.
-func (p *Plan) slowSites() float64 { return math.Ceil(slowShare * float64(p.Clients)) }
-
-// fewSites is up to how many clients each sample is protected, not each client.
-const fewSites = 100
-
-// epsilons train privately, without devices, on which cohorts are not drawn at random alone: as the configuration has
-// it, else each sample where there are few clients, or each client.
-func (p *Plan) epsilons(f *Found) []study {
-	dp := p.base.DP
-	if dp.Noise = 0; !p.base.Private() {
-		protected := p.Clients
-		dp = config.DP{Quantile: 0.5}
-		if p.Clients <= fewSites {
-			protected, dp = p.Samples, config.DP{Mechanism: fl.SampleNoise, Clip: 1}
-		}
-		dp.Delta = math.Pow(10, -math.Ceil(math.Log10(float64(protected))))
-	}
-	return list.Of([]float64{1, 3, 8}, func(epsilon float64) study {
-		return p.changed(f, fmt.Sprintf("epsilon-%v", epsilon), epsilon, func(c *config.Config) {
-			c.DP, c.Fleet, c.Time = dp, plain.Fleet, plain.Time
-			c.DP.Epsilon = epsilon
-		})
-	})
+	ID, Text, None, Key string
+	Axis                figure.Axis
+	Own                 float64
+	Values              []float64
+	Sets                []string
+	Studies             []study
 }
 
 // study is a training that is repeated with the plan's seeds, in a directory of its name.
 type study struct {
-	name   string
-	x      float64 // what is tried
+	Name   string
+	Sets   []string
+	X      float64 // what is tried
 	config *config.Config
 }
 
@@ -168,52 +62,154 @@ type trained struct {
 
 // Found is all that the studies of a plan came to.
 type Found struct {
-	study        *report.Study // that tuned
-	tuned, given *config.Config
-	seconds      float64              // simulated, of a round of the tuned values
-	of           map[string][]trained // by question
-	left         []string
+	plan               *Plan
+	tuning             *result.Result
+	best, tuned, given *config.Config       // best is one of the others
+	values             tuners.Params        // the best ones of what was tuned
+	seconds            float64              // simulated, of a round of the best values
+	of                 map[string][]trained // by question
 	// name is what errors are called; share says that they are shares.
 	name  string
 	share bool
 }
 
+// best is what the study of the best values is called in other questions.
+const best = "best"
+
+// slack is how many times as long as a round of the others a deadline is, slowShare which share of the clients is slow,
+// and open stands for no privacy among values of epsilon, behind all others.
+const slack, slowShare, open = 1.5, 0.1, 1000
+
+// slowSites is how many sites are slow.
+func (p *Plan) slowSites() float64 { return math.Ceil(slowShare * float64(p.Clients)) }
+
+// render executes the template of a name, or the text itself for none.
+func render(name, text string, functions template.FuncMap, data map[string]any) (string, error) {
+	var b strings.Builder
+	t, err := template.New("").Funcs(functions).Parse(text)
+	if err == nil {
+		err = t.ExecuteTemplate(&b, name, data)
+	}
+	return strings.TrimSpace(b.String()), err
+}
+
+// questions are all of them, with the studies beside the best values.
+func (f *Found) questions() ([]question, error) {
+	p, c, run := f.plan, f.best, f.plan.run(f.best)
+	slow, buffer := p.slowSites()/float64(p.Clients), (c.Cohort+1)/2
+	text, err := render("", questionTable, template.FuncMap{
+		"times": func(by, x float64) float64 { return by * x },
+		"half":  func(x float64) float64 { return math.Floor(x / 2) },
+		"below": func(n int) float64 { return math.Pow(10, -math.Ceil(math.Log10(float64(n)))) },
+	}, map[string]any{
+		"p": p, "base": p.base, "c": c, "run": run,
+		"cohort": float64(c.Cohort), "clients": float64(p.Clients), "open": open, "fast": 1 - slow, "slow": slow,
+		"deadline": slack * f.seconds, "buffer": buffer, "updates": run.Rounds * c.Cohort / buffer,
+	})
+	var all struct{ Question []question }
+	if err == nil {
+		_, err = toml.Decode(text, &all)
+	}
+	return all.Question, err
+}
+
+// studies are the studies of a question with their configurations.
+func (f *Found) studies(q *question) ([]study, error) {
+	all := q.Studies
+	for _, x := range q.Values {
+		if x == q.Own {
+			all = append(all, study{Name: best, X: x})
+		} else if x > 0 {
+			all = append(all, study{Name: fmt.Sprintf("%s-%v", q.ID, x), X: x, Sets: []string{fmt.Sprintf("%s=%v", q.Key, x)}})
+		}
+	}
+	values := map[string]*config.Config{"given": f.given, "tuned": f.tuned}
+	for i := range all {
+		c := f.plan.run(cmp.Or(values[all[i].Name], f.best))
+		if q.Key == "dp.epsilon" { // without devices, on which cohorts are not drawn at random alone
+			c.DP, c.Fleet, c.Time = f.plan.base.DP, plain.Fleet, plain.Time
+			if len(f.plan.Columns) > 0 {
+				c.Data.Columns = f.plan.Columns
+			}
+		}
+		text, err := config.Encode(c)
+		if err == nil {
+			sets := slices.Concat(q.Sets, all[i].Sets)
+			all[i].config, err = config.Load(config.Source{Text: string(text), Sets: sets})
+		}
+		if err != nil {
+			return nil, err
+		}
+		all[i].config.Eval.Every = max(1, all[i].config.Rounds/measured)
+	}
+	return all, nil
+}
+
 // Train brings all studies of a plan in a directory to their ends, one after the other; those that
 // have ended are only read. begin is told which one is next.
-func (p *Plan) Train(ctx context.Context, dir string, o workdir.Options, begin func(string)) (*Found, error) {
-	f := &Found{of: map[string][]trained{}, left: slices.Clone(p.LeftOut), given: p.tune()}
-	path := filepath.Join(dir, "tune")
+func (p *Plan) Train(ctx context.Context, dir string, o workdir.Options, begin func(string)) (_ *Found, err error) {
+	f := &Found{plan: p, of: map[string][]trained{}, given: p.tune(), best: p.tune()}
 	begin("tuning")
-	_, err := workdir.Tune(ctx, path, f.given, o)
+	text, err := config.Encode(f.given)
 	if err == nil {
-		f.study, err = report.Read(ctx, path)
+		f.tuning, err = workdir.Tune(ctx, filepath.Join(dir, "tune"), f.given, o)
 	}
 	if err == nil {
-		f.tuned, _, err = report.Anew(f.study.Text, f.study.Tune)
+		f.tuned, _, err = report.Anew(string(text), f.tuning)
 	}
-	for _, q := range questions {
-		if err != nil || !slices.Contains(p.Questions, q.id) {
+	all, bad := f.questions()
+	for i := 0; i < len(all) && cmp.Or(err, bad) == nil; i++ {
+		if slices.Contains(p.Questions, all[i].ID) {
+			err = f.ask(ctx, i, dir, o, begin)
+		}
+		if bad, ok := errors.AsType[*key.Error](err); ok && i >= always {
+			p.LeftOut, err = append(p.LeftOut, all[i].ID+": "+bad.Error()), nil
+		}
+	}
+	return f, cmp.Or(err, bad)
+}
+
+// ask trains the studies of the question at a place.
+func (f *Found) ask(ctx context.Context, i int, dir string, o workdir.Options, begin func(string)) error {
+	all, err := f.questions() // with the best values as they are known now
+	if err != nil {
+		return err
+	}
+	id := all[i].ID
+	studies, err := f.studies(&all[i])
+	done := make([]trained, len(studies))
+	for i, s := range studies {
+		if done[i].study = s; s.Name == best {
+			done[i].runs = f.of[federate][0].runs
 			continue
 		}
-		var all []trained
-		for _, s := range q.studies(p, f) {
-			begin(q.id + ": " + s.name)
-			t := trained{study: s}
-			if t.runs, err = workdir.RunSeeds(ctx, filepath.Join(dir, s.name), s.config, p.Seeds, o); err != nil {
-				break
-			}
-			all = append(all, t)
-		}
-		if bad, ok := errors.AsType[*key.Error](err); ok && q.id != federate {
-			f.left, err = append(f.left, q.id+": "+bad.Error()), nil
-			continue
-		}
-		if f.of[q.id] = all; err == nil && q.id == federate {
-			f.seconds = all[0].seconds()
-			f.name, f.share = result.MeasureName(all[0].runs[0].Measure)
+		begin(id + ": " + s.Name)
+		if done[i].runs, err = workdir.RunSeeds(ctx, filepath.Join(dir, s.Name), s.config, f.plan.Seeds, o); err != nil {
+			return err
 		}
 	}
-	return f, err
+	if f.of[id] = done; id == settings {
+		f.choose(done[0], done[1])
+	}
+	return err
+}
+
+// choose takes the values whose error is lower on validation samples, as a study chooses among finalists.
+func (f *Found) choose(given, tuned trained) {
+	part, of := view.Parts[0], given
+	if f.given.Judged(config.ModeRun) == tuners.TargetPersonalized {
+		part = view.Parts[2]
+	}
+	score := func(t trained) float64 {
+		return t.mean(func(r *result.RunResult) float64 { return result.Defined(part.Of(&r.Rates)) }).Mean
+	}
+	if r := f.tuning.Reference.Model; r != nil && !(score(tuned) < score(given)) {
+		f.best, f.values = f.given, r.Params
+	} else {
+		f.best, f.values, of = f.tuned, f.tuning.Best.Params, tuned
+	}
+	f.seconds = of.seconds()
+	f.name, f.share = result.MeasureName(of.runs[0].Measure)
 }
 
 // plain has the defaults.
@@ -223,6 +219,7 @@ var plain, _ = config.Load(config.Source{})
 func (p *Plan) tune() *config.Config {
 	c := *p.base
 	c.Tuner.Name, c.Tuner.Options, c.Tuner.From, c.ClientTuner = "halving", nil, nil, config.ClientTuner{}
+	c.Tuner.Reference = true
 	c.DP, c.Fleet, c.Time = config.DP{Delta: c.DP.Delta}, plain.Fleet, plain.Time
 	c.Eval.Every, c.Eval.EverySeconds, c.Eval.Goal, c.Eval.Patience, c.Eval.Baselines = 0, 0, 0, 0, nil
 	c.Eval.EveryTarget, c.Objectives, c.Constraints = config.AutoTarget, nil, nil
@@ -232,27 +229,22 @@ func (p *Plan) tune() *config.Config {
 // measured is about how many times a run is measured.
 const measured = 20
 
+// instant is how many bytes a second a site sends and receives where time is counted in local epochs.
+const instant = 1e15
+
 // run is a configuration as it is trained once, on the network's devices.
 func (p *Plan) run(c *config.Config) *config.Config {
 	r := *c
-	r.Rounds = p.base.Rounds
-	r.Eval.Every, r.Eval.EveryTarget = max(1, r.Rounds/measured), r.Judged(config.ModeRun)
+	r.Rounds, r.Eval.EveryTarget = p.base.Rounds, r.Judged(config.ModeRun)
 	if r.Fleet, r.Time = p.base.Fleet, p.base.Time; p.base.Devices() != nil {
 		return &r
 	}
+	epoch, link := p.RoundSeconds, 1e6*p.MBPerSecond
+	if epoch == 0 {
+		epoch, link = 1, instant
+	}
 	r.Fleet.Devices, r.Fleet.Dropout = "equal", p.Dropout
-	if s := p.RoundSeconds; s != 0 {
-		r.Fleet.SecondsPerSample = []float64{s / float64(p.Largest)}
-	}
-	if s := 1e6 * p.MBPerSecond; s != 0 {
-		r.Fleet.Down, r.Fleet.Up = []float64{s}, []float64{s}
-	}
+	r.Fleet.SecondsPerSample = []float64{epoch / float64(p.Largest)}
+	r.Fleet.Down, r.Fleet.Up = []float64{link}, []float64{link}
 	return &r
-}
-
-// changed is a run of the tuned values with a change.
-func (p *Plan) changed(f *Found, name string, x float64, change func(*config.Config)) study {
-	c := p.run(f.tuned)
-	change(c)
-	return study{name, x, c}
 }

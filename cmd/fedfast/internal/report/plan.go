@@ -6,27 +6,26 @@ import (
 	"github.com/fedfast/fedfast/internal/figure"
 )
 
-// Plan is what a page says of a federation that is planned.
-type Plan struct {
-	Title, Subtitle string
-	sections        []section
-	figures         []*figure.Figure
+// Question is one about a federation that is planned, with its answer: the most important sentence first, and its
+// picture, nil for none.
+type Question struct {
+	ID     string         `json:"id"`
+	Text   string         `json:"question"`
+	Answer []string       `json:"answer"`
+	Figure *figure.Figure `json:"-"`
 }
 
-// Add adds the answer to a question, the most important sentence first, and its picture, nil for none.
-func (p *Plan) Add(id, title string, answer []string, f *figure.Figure) {
-	p.sections, p.figures = append(p.sections, section{ID: id, Title: title, Answer: answer}), append(p.figures, f)
-}
-
-// Write writes the page.
-func (p *Plan) Write(w io.Writer) (err error) {
-	for i, f := range p.figures {
-		if f != nil {
-			f.Width, f.Height = column, row
+// WritePlan writes a page of questions.
+func WritePlan(w io.Writer, title, subtitle string, all []Question) (err error) {
+	sections := make([]section, len(all))
+	for i, q := range all {
+		if q.Figure != nil {
+			q.Figure.Width, q.Figure.Height = column, row
 		}
-		if p.sections[i].Pictures, err = drawAll("plan", some(f)); err != nil {
+		sections[i] = section{ID: q.ID, Title: q.Text, Answer: q.Answer}
+		if sections[i].Pictures, err = drawAll("plan", some(q.Figure)); err != nil {
 			return err
 		}
 	}
-	return pageTemplate.Execute(w, page{Title: p.Title, Subtitle: p.Subtitle, Plan: p.sections})
+	return pageTemplate.Execute(w, page{Title: title, Subtitle: subtitle, Plan: sections})
 }

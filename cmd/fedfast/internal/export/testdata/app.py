@@ -173,6 +173,6 @@ for folder in map(Path, sys.argv[2:]):
         x = samples.tensors[0].float().contiguous()
         (folder / "inputs.f32").write_bytes(ctypes.string_at(x.data_ptr(), 4 * x.numel()))
         continue
-    model = module("model").load(run["weights"])
+    model = import_module("fedapp").start(run["weights"])
     module("task").train(model, samples, run, 1)
     module("model").save(model, folder / "trained.safetensors")
