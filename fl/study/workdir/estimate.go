@@ -105,9 +105,6 @@ func planOf(ctx context.Context, s *study.Setup, mode string, baseline int) (est
 // Counts are the numbers of clients and samples on which an estimate depends.
 type Counts = estimate.Counts
 
-// CountsOf counts those of a federation, as a configuration has it.
-func CountsOf(f *data.Federation, c *config.Config) Counts { return estimate.Count(f, c) }
-
 // Jobs returns what a client's local training of the whole network takes on its device, by
 // the client's number in the federation, with the hyperparameters of a configuration; and
 // the bytes of memory that it takes there.

@@ -10,6 +10,12 @@ import (
 	"github.com/mmcloughlin/avo/build"
 )
 
+// Every generator builds for the package that has the types of arguments.
+func init() {
+	build.Package("github.com/fedfast/fedfast/kernels/_asm/kernels")
+	build.ConstraintExpr("!purego")
+}
+
 // Write writes what was built to the package kernels: name_amd64.s and name_stubs_amd64.go. It must run in the folder
 // _asm.
 func Write(name string) {

@@ -13,8 +13,6 @@ import (
 )
 
 func main() {
-	Package("github.com/fedfast/fedfast/kernels/_asm/kernels")
-	ConstraintExpr("!purego")
 	if len(os.Args) > 1 && os.Args[1] == "bf16" {
 		writeBF16()
 		file.Write("bf16")

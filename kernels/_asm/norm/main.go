@@ -12,8 +12,6 @@ import (
 )
 
 func main() {
-	Package("github.com/fedfast/fedfast/kernels/_asm/kernels")
-	ConstraintExpr("!purego")
 	for _, l := range Levels("norm") {
 		v := isa{l}
 		sums(v)

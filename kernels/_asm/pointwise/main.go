@@ -3,15 +3,11 @@
 package main
 
 import (
-	. "github.com/mmcloughlin/avo/build"
-
 	"github.com/fedfast/fedfast/kernels/_asm/file"
 	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 func main() {
-	Package("github.com/fedfast/fedfast/kernels/_asm/kernels")
-	ConstraintExpr("!purego")
 	for _, l := range level.Levels("all") {
 		v := isa{l}
 		activations(v)

@@ -11,8 +11,6 @@ import (
 )
 
 func main() {
-	Package("github.com/fedfast/fedfast/kernels/_asm/kernels")
-	ConstraintExpr("!purego")
 	for _, maxima := range []bool{true, false} {
 		listsAVX2(maxima)
 		listsAVX512(maxima)
