@@ -19,7 +19,7 @@ const mostOfElement = 600
 
 var errShort = errors.New("it ends early")
 
-// protocol is that of the descriptions in a file.
+// protocol is how the descriptions in a file are written.
 var protocol thrift.CompactProtocol
 
 // described reads the description of v at the beginning of bytes, and returns how many of them it has.

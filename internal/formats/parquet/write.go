@@ -24,7 +24,7 @@ type TableColumn struct {
 	Values []any
 }
 
-// The descriptions that are written are those of package format, without what it adds to them: files keep their bytes.
+// These are the descriptions of package format without its additions, so that files keep their bytes.
 type (
 	fileHead struct {
 		Version int32                  `thrift:"1,required"`
