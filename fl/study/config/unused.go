@@ -99,6 +99,8 @@ func (c *Config) unused(k key.Key) string {
 		return fmt.Sprintf("not used with %s; leave one of them out", c.Budget.Key())
 	case k.Name == "server.weighted" && c.Private() && c.DP.Mechanism != fl.SampleNoise:
 		return "with dp all clients weigh equally; leave it out"
+	case k.Name == "server.weighted" && c.Time.Asynchronous():
+		return fmt.Sprintf("with time.mode = %q updates weigh by time.weighted and time.staleness; leave it out", c.Time.Mode)
 	case k.Name == "server.weighted" && c.Sampling == fl.SamplingSize:
 		return `with sampling = "size" all clients weigh equally; leave it out`
 	case k.Name == "server.weighted" && slices.Contains(unweighing, c.Aggregator.Name):

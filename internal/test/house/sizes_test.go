@@ -36,7 +36,7 @@ var mayHold = map[string]int{
 	"fl/study/cluster":                 2380,
 	"fl/study/cluster/internal/wire":   1484,
 	"fl/study/cluster/internal/worker": 563,
-	"fl/study/config":                  3661,
+	"fl/study/config":                  3663,
 	"fl/study/internal/estimate":       507,
 	"fl/study/internal/meter":          484,
 	"fl/study/internal/record":         535,

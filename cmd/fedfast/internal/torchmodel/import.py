@@ -177,14 +177,28 @@ class Packed:
 
 
 class Padded:
-    """A sequence with zeros after its end."""
+    """A sequence with zeros after its end, of what a layer gives for every step."""
+
+    def __init__(self, every):
+        self.every = every
+
+
+class Order:
+    """Indices of the samples by the lengths of their texts; back are those that undo it."""
+
+    def __init__(self, back=False):
+        self.back = back
+
+
+class Ends:
+    """Which step of each sample is the last one that is not padding."""
 
 
 class Importer:
     def __init__(self, model, example):
         self.model, self.example = model, example
         self.layers, self.params, self.notes, self.used, self.env = [], {}, [], {}, {}
-        self.log_softmax = False
+        self.log_softmax = self.sorted = False
         self.seeing = ""
 
     # Layers.
@@ -261,6 +275,8 @@ class Importer:
             raise Unknown("the module adds a constant to its outputs, which no layer supports")
         if not isinstance(result, Feature):
             raise Unknown("the module must return one tensor, of an output for each class")
+        if self.sorted:
+            raise Unknown("the module sorts the samples by length and returns them so; undo it, or pack with enforce_sorted=False")
         if result.dims == "NCT":
             self.transposed = True
         elif result.dims not in ("NC", "NTC"):
@@ -286,9 +302,9 @@ class Importer:
         given = leaves((args, kwargs))
         if any(v is CELL for v in (*args, *kwargs.values())):
             raise Unknown(f"{self.seeing} reads the cell state of an LSTM, which no layer gives; read the hidden state, h of (h, c), or the outputs")
-        if not any(v is CELL or isinstance(v, (Feature, Tokens, Padding, LastStates, Ramp, Real, Packed, Padded)) for v in given):
+        if not any(v is CELL or isinstance(v, (Feature, Tokens, Padding, LastStates, Ramp, Real, Packed, Padded, Order, Ends)) for v in given):
             return self.constant(node, args, kwargs, out)
-        if any(isinstance(v, Padded) for v in given) and not isinstance(args[0], list):
+        if any(isinstance(v, Padded) for v in given) and not isinstance(args[0], list) and not any(isinstance(v, Ends) for v in given):
             raise Unknown(f"{self.seeing} reads what pad_packed_sequence gives, which has zeros after each end; of a packed sequence there is the last state, h[-1]")
         if node.op == "call_module":
             return self.module(module, node.target, args, kwargs, out)
@@ -626,7 +642,16 @@ class Importer:
                 raise Unknown(f"{self.seeing}: the lengths must be made of the tokens, (x != 0).sum(1), since 0 pads")
             return Packed(x)
         if name == "pad_packed_sequence" and isinstance(x, Packed):
-            return [Padded(), Real(counted=True)]
+            return [Padded(x.every), Real(counted=True)]
+        if name in ("sort", "argsort") and isinstance(x, (Real, Order)):
+            order = Order(isinstance(x, Order) and not x.back)
+            return [x, order] if name == "sort" else order
+        if isinstance(x, Real) and x.counted and name in ("sub", "__sub__") and number(args[1:], 1) or isinstance(x, Ends):
+            return Ends()
+        if name == "index_select":
+            return self.getitem(x, args[2], out)
+        if name == "gather" and isinstance(args[2], Ends):
+            return self.getitem(x, args[2], out.squeeze(1))
         if name in ("contiguous", "clone", "float", "to", "detach") or name in ("expand", "expand_as") and isinstance(x, Feature) and x.dims == "NCHW":
             return x
         if isinstance(x, LastStates) and len(x.every) == 1 and tuple(out.shape) == (x.every[0].sizes["N"], x.every[0].sizes["C"]):
@@ -715,6 +740,12 @@ class Importer:
     def getitem(self, x, index, out):
         if isinstance(x, (list, tuple)):
             return x[index]
+        picked = [i for i in leaves(index) if isinstance(i, (Order, Ends))]
+        if picked and isinstance(picked[0], Order):
+            self.sorted = not picked[0].back
+            return x
+        if picked and isinstance(x, (Feature, Padded)):
+            return self.steps(getattr(x, "every", x), "last", out, True)
         if isinstance(x, LastStates):
             at, *rest = index if isinstance(index, tuple) else (index,)
             if isinstance(at, int) and x.every[at] is not None and all(i in (slice(None), Ellipsis) for i in rest):
@@ -1177,6 +1208,8 @@ def main(script, name, form, weights, folder):
         except Exception as e:
             if form.isdigit() and any(isinstance(m, nn.Embedding) for m in model.modules()):
                 raise Unknown(f"{type(model).__name__} reads tokens, by nn.Embedding: say --input {form}tokens")
+            if "required positional argument" in str(e):
+                raise Unknown(f"{one_line(e)}: a network has one input; make the others in forward, such as lengths = (x != 0).sum(1)")
             raise Unknown(f"{type(model).__name__} does not take an input of shape {form} (channels first, as 3x32x32): {one_line(e)}")
     if not isinstance(y, torch.Tensor):
         raise Unknown(f"{type(model).__name__} returns a {type(y).__name__}; a network returns one tensor, an output for each class: import a module whose forward returns that part alone")

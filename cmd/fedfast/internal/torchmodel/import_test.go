@@ -56,9 +56,12 @@ var networks = []job{
 	{"gates.py", "Both(nn.GRU, True)", "12tokens", ""},
 	{"gates.py", "States", "12tokens", ""},
 	{"gates.py", "Scaled", "12tokens", ""},
-	{"packed.py", "", "12tokens", ""},
+	{"packed.py", "Packed()", "12tokens", ""},
 	{"packed.py", "Packed(layers=2, first=False)", "12tokens", ""},
 	{"packed.py", "Packed(nn.GRU, 2)", "12tokens", ""},
+	{"packed.py", "Sorted()", "12tokens", ""},
+	{"packed.py", "Ends(True)", "12tokens", ""},
+	{"packed.py", "Ends(False)", "12tokens", ""},
 }
 
 // lstm is a body of refusals.
@@ -121,6 +124,10 @@ var refusals = []struct{ input, body, forward, want string }{
 		"12tokens", "self.e, self.l, self.f = nn.Embedding(9, 4), nn.LSTM(4, 5), nn.Linear(5, 3)",
 		"self.f(nn.utils.rnn.pad_packed_sequence(self.l(nn.utils.rnn.pack_padded_sequence(self.e(x), (x > 0).sum(1), True))[0], True)[0].mean(1))",
 		`function mean (line 12) reads what pad_packed_sequence gives, which has zeros after each end`,
+	},
+	{
+		"12tokens", lstm, "self.f(self.l(self.e(x[(x != 0).sum(1).argsort()]))[0][:, -1])",
+		`the module sorts the samples by length and returns them so; undo it, or pack with enforce_sorted=False`,
 	},
 	{
 		"9", "self.fc = nn.Linear(9, 4)", "F.dropout(self.fc(x), 0.5)",
