@@ -122,12 +122,14 @@ func (o *planOptions) run(ctx context.Context, a *app, args []string, given bool
 	}
 	answers, err := p.Answer(found)
 	if err == nil && log != nil {
-		err = answers.Check(found, log)
+		if err = answers.Check(found, log); err != nil {
+			err = usageError{fmt.Errorf("--check: %w", err)}
+		}
+	}
+	if err == nil {
+		err = wholefile.Stream(page, 0o644, answers.WritePage)
 	}
 	if err != nil {
-		return usageError{fmt.Errorf("--check: %w", err)}
-	}
-	if err := wholefile.Stream(page, 0o644, answers.WritePage); err != nil {
 		return err
 	}
 	if a.json {

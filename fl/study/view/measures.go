@@ -170,8 +170,12 @@ func (s Seeds) Federation() (said []string) {
 		if g.Seeds > 1 {
 			in = fmt.Sprintf(" in %d seeds", g.Seeds)
 		}
-		by := fmt.Sprintf("%d of %s%s gain, %s %s than alone", g.Better, oneline.Count(g.Clients, "client"), in,
-			Difference(sign*g.Gain, g.Half, scale.Percent), scale.Metric)
+		than := "than"
+		if g.Gain == 0 {
+			than = "as"
+		}
+		by := fmt.Sprintf("%d of %s%s gain, %s %s %s alone", g.Better, oneline.Count(g.Clients, "client"), in,
+			Difference(sign*g.Gain, g.Half, scale.Percent), scale.Metric, than)
 		form := "whether %s pays cannot be told: %s"
 		switch g.Sign() {
 		case 1:

@@ -70,7 +70,7 @@ func (p *Plan) Answer(f *Found) (*Answers, error) {
 		all.Answers = append(all.Answers, a)
 		return a
 	}
-	questions, err := f.questions()
+	questions, _, err := f.questions()
 	for _, q := range questions {
 		studies, asked := f.of[q.ID]
 		if !asked {

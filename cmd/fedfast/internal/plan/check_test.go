@@ -90,8 +90,11 @@ func TestFit(t *testing.T) {
 	} {
 		c := config.Default()
 		c.Rounds, c.Budget.Rounds, c.Budget.TrialRounds = 200, 2000, 200
-		p := &Plan{Rounds: 200, Minutes: minutes, Questions: all, base: &c}
-		err := p.fit(100, costs)
+		p := &Plan{Rounds: 200, Minutes: minutes, Questions: all, base: &c, Clients: 9, Samples: 90, Largest: 10}
+		_, sizes, err := (&Found{plan: p, best: &c}).questions()
+		if p.sizes = sizes; err == nil {
+			err = p.fit(100, costs)
+		}
 		text := strings.Join(p.Describe(), "\n")
 		if !strings.Contains(text, want) || (want == "") != (err != nil) {
 			t.Errorf("%v minutes: %s, %v; want %s", minutes, text, err, want)

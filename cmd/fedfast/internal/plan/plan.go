@@ -55,7 +55,8 @@ type Plan struct {
 	// Notes are those about the data, of a new plan.
 	Notes []string `json:"-"`
 
-	base *config.Config
+	base  *config.Config
+	sizes []size
 }
 
 // Network is what is known of the real federation.
@@ -180,7 +181,8 @@ func (p *Plan) price(ctx context.Context, o workdir.Options) (tune float64, cost
 	tune, err = estimate(f.given, config.ModeTune)
 	_, most := f.best.Ends()
 	f.best.Client.Epochs, f.best.Client.Steps = most.Client.Epochs, most.Client.Steps
-	all, bad := f.questions()
+	all, sizes, bad := f.questions()
+	p.sizes = sizes
 	for i := range all {
 		studies, why := f.studies(&all[i])
 		if all[i].None != "" {
@@ -204,34 +206,14 @@ func (p *Plan) price(ctx context.Context, o workdir.Options) (tune float64, cost
 	return tune, costs, cmp.Or(err, bad)
 }
 
-// sizes are how large the studies of a plan may be, the first one that fits: the number of seeds, of questions, and
-// tuning and rounds as shares of the configuration's. Seeds go first, then tuning, the last two questions, rounds, and
-// more questions.
-var sizes = []struct {
-	seeds, questions int
-	tune, rounds     float64
-}{
-	{5, 8, 4, 1},
-	{5, 8, 2, 1},
-	{5, 8, 1, 1},
-	{3, 8, 1, 1},
-	{3, 8, 0.5, 1},
-	{3, 7, 0.5, 1},
-	{3, 6, 0.5, 1},
-	{3, 6, 0.5, 0.5},
-	{3, 5, 0.5, 0.25},
-	{3, always, 0.5, 0.25},
-	{3, always, 0.5, 0.125},
-}
-
 // fit decides on the first of sizes whose estimate is within the minutes.
 func (p *Plan) fit(tune float64, costs map[string]float64) error {
 	total, c, all, left := 0.0, p.base, p.Questions, p.LeftOut
-	for _, s := range sizes {
-		total, p.Questions, p.LeftOut = 5+s.tune*s.rounds*tune, nil, slices.Clone(left)
+	for _, s := range p.sizes {
+		total, p.Questions, p.LeftOut = 5+s.Tune*s.Rounds*tune, nil, slices.Clone(left)
 		for i, id := range all {
-			if cost, ok := costs[id]; ok && i < s.questions {
-				total, p.Questions = total+float64(s.seeds)*s.rounds*cost, append(p.Questions, id)
+			if cost, ok := costs[id]; ok && i < s.Questions {
+				total, p.Questions = total+float64(s.Seeds)*s.Rounds*cost, append(p.Questions, id)
 			} else if ok {
 				p.LeftOut = append(p.LeftOut, fmt.Sprintf("%s: does not fit into %.3g minutes", id, p.Minutes))
 			}
@@ -239,10 +221,10 @@ func (p *Plan) fit(tune float64, costs map[string]float64) error {
 		if total *= safety; total > 60*p.Minutes {
 			continue
 		}
-		p.Seeds, p.Estimate = s.seeds, total/60
+		p.Seeds, p.Estimate = s.Seeds, total/60
 		times := func(n int, by float64) int { return max(1, int(math.Round(float64(n)*by))) }
-		c.Rounds, c.Budget.TrialRounds = times(c.Rounds, s.rounds), times(c.Budget.TrialRounds, s.rounds)
-		c.Budget.Rounds = max(c.Budget.TrialRounds, times(c.Budget.Rounds, s.rounds*s.tune))
+		c.Rounds, c.Budget.TrialRounds = times(c.Rounds, s.Rounds), times(c.Budget.TrialRounds, s.Rounds)
+		c.Budget.Rounds = max(c.Budget.TrialRounds, times(c.Budget.Rounds, s.Rounds*s.Tune))
 		text, err := config.Encode(c)
 		p.Config = string(text)
 		return err

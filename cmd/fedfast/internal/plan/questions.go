@@ -54,6 +54,13 @@ type study struct {
 	config *config.Config
 }
 
+// size is how large the studies of a plan may be: the number of seeds, of questions, and tuning and rounds as shares of
+// the configuration's.
+type size struct {
+	Seeds, Questions int
+	Tune, Rounds     float64
+}
+
 // trained is a study with its results, by seed.
 type trained struct {
 	study
@@ -93,8 +100,8 @@ func render(name, text string, functions template.FuncMap, data map[string]any) 
 	return strings.TrimSpace(b.String()), err
 }
 
-// questions are all of them, with the studies beside the best values.
-func (f *Found) questions() ([]question, error) {
+// questions are all of them, with the studies beside the best values, and the sizes that a plan may have.
+func (f *Found) questions() ([]question, []size, error) {
 	p, c, run := f.plan, f.best, f.plan.run(f.best)
 	slow, buffer := p.slowSites()/float64(p.Clients), (c.Cohort+1)/2
 	text, err := render("", questionTable, template.FuncMap{
@@ -102,15 +109,18 @@ func (f *Found) questions() ([]question, error) {
 		"half":  func(x float64) float64 { return math.Floor(x / 2) },
 		"below": func(n int) float64 { return math.Pow(10, -math.Ceil(math.Log10(float64(n)))) },
 	}, map[string]any{
-		"p": p, "base": p.base, "c": c, "run": run,
+		"p": p, "base": p.base, "c": c, "run": run, "always": always,
 		"cohort": float64(c.Cohort), "clients": float64(p.Clients), "open": open, "fast": 1 - slow, "slow": slow,
 		"deadline": slack * f.seconds, "buffer": buffer, "updates": run.Rounds * c.Cohort / buffer,
 	})
-	var all struct{ Question []question }
+	var all struct {
+		Question []question
+		Size     []size
+	}
 	if err == nil {
 		_, err = toml.Decode(text, &all)
 	}
-	return all.Question, err
+	return all.Question, all.Size, err
 }
 
 // studies are the studies of a question with their configurations.
@@ -157,7 +167,7 @@ func (p *Plan) Train(ctx context.Context, dir string, o workdir.Options, begin f
 	if err == nil {
 		f.tuned, _, err = report.Anew(string(text), f.tuning)
 	}
-	all, bad := f.questions()
+	all, _, bad := f.questions()
 	for i := 0; i < len(all) && cmp.Or(err, bad) == nil; i++ {
 		if slices.Contains(p.Questions, all[i].ID) {
 			err = f.ask(ctx, i, dir, o, begin)
@@ -171,7 +181,7 @@ func (p *Plan) Train(ctx context.Context, dir string, o workdir.Options, begin f
 
 // ask trains the studies of the question at a place.
 func (f *Found) ask(ctx context.Context, i int, dir string, o workdir.Options, begin func(string)) error {
-	all, err := f.questions() // with the best values as they are known now
+	all, _, err := f.questions() // with the best values as they are known now
 	if err != nil {
 		return err
 	}
