@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Optional, Union
+from typing import Any, Union
 
 from . import program
-from .figures import Figure, pick
-from .study import Study, summary
+from .study import Directory, Study, summary
 
 FILE = "seeds.json"
 
 
-class Seeds:
+class Seeds(Directory):
     """A directory of studies that differ only in their seed. They may still run."""
 
     def __init__(self, path: "Union[str, os.PathLike[str]]"):
@@ -21,16 +20,9 @@ class Seeds:
         if not holds_seeds(self.path):
             raise program.Error(f"{self.path} contains no studies of several seeds: it has no {FILE}")
 
-    def __repr__(self) -> str:
-        return f"fedfast.Seeds({str(self.path)!r})"
-
     def _repr_html_(self) -> str:
         shown = self.show()
         return summary(self, [f"{self.path.name}: {shown['completed']} of {shown['seeds']} seeds completed.", *(shown["answer"] or [])], shown["warnings"])
-
-    def show(self) -> "dict[str, Any]":
-        """Return what `fedfast study show --json` prints: how many studies are finished, their summary, and each one's state and errors."""
-        return program.ask("study", "show", str(self.path))  # type: ignore[no-any-return]
 
     @property
     def summary(self) -> "dict[str, Any]":
@@ -47,10 +39,6 @@ class Seeds:
     def finished(self) -> bool:
         shown = self.show()
         return bool(shown["completed"] == shown["seeds"])
-
-    def plot(self, name: Optional[str] = None) -> Figure:
-        """Return a figure of the report on all seeds, by default the test error over rounds, with means and intervals."""
-        return pick((self,), name, ("test",))
 
 
 def holds_seeds(path: "Union[str, os.PathLike[str]]") -> bool:

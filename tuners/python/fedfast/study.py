@@ -24,16 +24,31 @@ if TYPE_CHECKING:
 FIGURES = ("history", "test", "loss")
 
 
-class Study:
+class Directory:
+    """What `run` or `tune` has written, in this process or in another one, which may still run."""
+
+    path: Path
+
+    def __repr__(self) -> str:
+        return f"fedfast.{type(self).__name__}({str(self.path)!r})"
+
+    def show(self) -> "dict[str, Any]":
+        """Return what `fedfast study show --json` prints: the state, such as "running" or "completed", trials, finalists and models; of several
+        seeds how many studies are finished, their summary, and each one's state and errors."""
+        return program.ask("study", "show", str(self.path))  # type: ignore[no-any-return]
+
+    def plot(self, name: Optional[str] = None) -> Figure:
+        """Return a figure of the report, by default the history of scores, or of a training or several seeds the test error. fedfast.figures lists all."""
+        return pick((self,), name, FIGURES)  # type: ignore[arg-type]
+
+
+class Study(Directory):
     """A directory that `run` or `tune` has written, in this process or in another one, which may still run."""
 
     def __init__(self, path: "Union[str, os.PathLike[str]]"):
         self.path = Path(path).absolute()
         if not (self.path / "config.toml").exists():
             raise program.Error(f"{self.path} contains no study: it has no config.toml")
-
-    def __repr__(self) -> str:
-        return f"fedfast.Study({str(self.path)!r})"
 
     def _repr_html_(self) -> str:
         shown = self.show()
@@ -79,18 +94,10 @@ class Study:
         """The table of trials."""
         return self.table("trials")
 
-    def show(self) -> "dict[str, Any]":
-        """Return what `fedfast study show --json` prints: the state, such as "running" or "completed", trials, finalists and models."""
-        return program.ask("study", "show", str(self.path))  # type: ignore[no-any-return]
-
     def resume(self, *, progress: Progress = None) -> "Study":
         """Resume an interrupted study, and return it when it is finished."""
         program.call(["study", "resume", str(self.path), "--json"], progress)
         return self
-
-    def plot(self, name: Optional[str] = None) -> Figure:
-        """Return a figure of the study's report, by default the history of scores, or of a training the test error. fedfast.figures lists all."""
-        return pick((self,), name, FIGURES)
 
     def events(self) -> "list[dict[str, Any]]":
         """Return the rounds, rungs and finalists so far, in the order in which they were recorded."""

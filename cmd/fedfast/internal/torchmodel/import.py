@@ -176,11 +176,8 @@ class Packed:
         self.every = every
 
 
-class Padded:
-    """A sequence with zeros after its end, of what a layer gives for every step."""
-
-    def __init__(self, every):
-        self.every = every
+class Padded(Packed):
+    """A sequence with zeros after its end."""
 
 
 class Order:
@@ -302,7 +299,7 @@ class Importer:
         given = leaves((args, kwargs))
         if any(v is CELL for v in (*args, *kwargs.values())):
             raise Unknown(f"{self.seeing} reads the cell state of an LSTM, which no layer gives; read the hidden state, h of (h, c), or the outputs")
-        if not any(v is CELL or isinstance(v, (Feature, Tokens, Padding, LastStates, Ramp, Real, Packed, Padded, Order, Ends)) for v in given):
+        if not any(v is CELL or isinstance(v, (Feature, Tokens, Padding, LastStates, Ramp, Real, Packed, Order, Ends)) for v in given):
             return self.constant(node, args, kwargs, out)
         if any(isinstance(v, Padded) for v in given) and not isinstance(args[0], list) and not any(isinstance(v, Ends) for v in given):
             raise Unknown(f"{self.seeing} reads what pad_packed_sequence gives, which has zeros after each end; of a packed sequence there is the last state, h[-1]")
@@ -757,7 +754,7 @@ class Importer:
             if picked.step == 1:
                 return self.take(x, picked.start, out)
         if isinstance(x, Feature) and "T" in x.dims and len(x.dims) == 3:
-            picks = [(d, i) for d, i in zip(x.dims, index) if not (isinstance(i, slice) and out_is_all(i, x.sizes[d])) and i is not Ellipsis]
+            picks = [(d, i) for d, i in zip(x.dims, index) if not (isinstance(i, slice) and range(x.sizes[d])[i] == range(x.sizes[d])) and i is not Ellipsis]
             if not picks:
                 return x
             if len(picks) == 1 and picks[0][0] == "T" and isinstance(picks[0][1], int):
@@ -1028,10 +1025,6 @@ def limits(args, kwargs):
     """The least and the largest value of clamp."""
     given = dict(zip(("min", "max"), args), **kwargs)
     return given.get("min"), given.get("max")
-
-
-def out_is_all(s, size):
-    return range(size)[s] == range(size)
 
 
 class Drops(TorchFunctionMode):
