@@ -2,6 +2,7 @@ package data
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/fedfast/fedfast/kernels/det"
 )
@@ -75,6 +76,29 @@ func Summarize(fed *Federation) (Summary, error) {
 		}
 	}
 	return s, nil
+}
+
+// ClassSpreads returns how many samples of each class there are: of all clients, and of those with fewest and most. The
+// error is as in View.Fill.
+func ClassSpreads(fed *Federation) ([]Spread, error) {
+	spreads := make([]Spread, fed.Classes)
+	for i := range fed.Clients {
+		c := &fed.Clients[i]
+		counts, err := c.Train.join(c.Val).join(c.Test).ClassCounts(fed.Classes)
+		if err != nil {
+			return nil, err
+		}
+		for class, n := range counts {
+			spreads[class].add(float64(n), i == 0)
+			spreads[class].All += float64(n)
+		}
+	}
+	for class := range spreads {
+		if spreads[class].Name = strconv.Itoa(class); len(fed.ClassNames) > 0 {
+			spreads[class].Name = fed.ClassNames[class]
+		}
+	}
+	return spreads, nil
 }
 
 // sizes returns the sizes of clients by one measure; the median of an even

@@ -239,15 +239,22 @@ func (c *Config) encoder(columns []Column, all, own []columnStats) *encoder {
 // encode makes inputs of the columns of a table by what is measured of the training samples.
 func (c *Config) encode(fed *Federation) error {
 	all, tested := c.statsOf(fed.Columns), c.statsOf(fed.Columns, fed.Test)
+	samples := float64(fed.Test.Len())
 	for i := range fed.Clients {
 		client, size := &fed.Clients[i], 0
 		own, rest := c.statsOf(fed.Columns, client.Train), c.statsOf(fed.Columns, client.Val, client.Test)
+		n := float64(client.Train.Len() + client.Val.Len() + client.Test.Len())
+		samples += n
 		for k := range fed.Columns {
+			fed.Columns[k].Missing.add(1-(own[k].n+rest[k].n)/n, i == 0)
 			all[k].join(&own[k])
 			tested[k].join(&rest[k])
 			size += c.sends(&fed.Columns[k], &own[k])
 		}
 		fed.Sent = max(fed.Sent, size)
+	}
+	for k := range fed.Columns {
+		fed.Columns[k].Missing.Name, fed.Columns[k].Missing.All = fed.Columns[k].Name, 1-(all[k].n+tested[k].n)/samples
 	}
 	e, made := c.encoder(fed.Columns, all, all), map[source]source{}
 	fed.C = e.width

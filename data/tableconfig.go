@@ -21,7 +21,7 @@ type TableConfig struct {
 	// Header is nil where the first row of each file decides.
 	Header    *bool  `toml:"header" with:"csv" doc:"the first row has the names of the columns, else they are X1, X2, ...; default: if none of its fields is a number"`
 	Delimiter string `toml:"delimiter" with:"csv" doc:"character between fields; default: the first of tab, ; | and , in the first row" also:"separator sep"`
-	Decimal   string `toml:"decimal" of:". ," with:"csv" doc:"decimal sign of numbers; default: ., amounts: either"`
+	Decimal   string `toml:"decimal" of:". ," with:"csv parquet-columns" doc:"decimal sign of numbers; default: ., amounts: either"`
 	Charset   string `toml:"charset" with:"csv" doc:"character set of the files, such as latin1, windows-1252, gbk or utf-16; default: UTF-8"`
 }
 
@@ -45,6 +45,11 @@ func (c *Config) checkTable(s *SetInfo, bad func(string, ...any)) {
 			}
 		}
 		return
+	}
+	for i, v := 0, reflect.ValueOf(c.TableConfig); i < v.NumField(); i++ {
+		if tag := v.Type().Field(i).Tag; s.Name == "parquet-columns" && tag.Get("with") == "csv" && !v.Field(i).IsZero() {
+			bad("data.%s: for tables in text form; leave it out with %s", tag.Get("toml"), s.Name)
+		}
 	}
 	if c.Normalize == "" || c.Normalize == NormalizeAuto {
 		c.Normalize = NormalizeGlobal
@@ -71,4 +76,21 @@ type Column struct {
 	// Fixed says that nothing is measured: a number is scaled by Mean and Std, and a category has all Values.
 	Fixed     bool
 	Mean, Std float64
+	// Missing are the shares of samples without a value.
+	Missing Spread
+}
+
+// Spread is a number of all clients together, and those of the clients with the least and the most of it.
+type Spread struct {
+	Name  string  `json:"name"`
+	All   float64 `json:"all"`
+	Least float64 `json:"least"`
+	Most  float64 `json:"most"`
+}
+
+// add adds a client's number.
+func (s *Spread) add(x float64, first bool) {
+	if s.Most = max(s.Most, x); first || x < s.Least {
+		s.Least = x
+	}
 }

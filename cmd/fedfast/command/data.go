@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -96,6 +97,9 @@ type federation struct {
 	Fingerprint string           `json:"fingerprint,omitempty"`
 	Published   []data.Published `json:"published"`
 	Notes       []string         `json:"notes"`
+	// Of a table: the samples of each class, and the shares of samples that lack a column's value.
+	PerClass []data.Spread `json:"class_samples,omitempty"`
+	Missing  []data.Spread `json:"missing,omitempty"`
 }
 
 func (o *dataOptions) run(ctx context.Context, a *app, c *config.Config) error {
@@ -104,6 +108,16 @@ func (o *dataOptions) run(ctx context.Context, a *app, c *config.Config) error {
 		return err
 	}
 	f := describe(fed)
+	if fed.Columns != nil && fed.Target == data.OneClass {
+		if f.PerClass, err = data.ClassSpreads(fed); err != nil {
+			return err
+		}
+	}
+	for _, column := range fed.Columns {
+		if column.Missing.All > 0 {
+			f.Missing = append(f.Missing, column.Missing)
+		}
+	}
 	if a.json {
 		return a.printJSON(f)
 	}
@@ -134,6 +148,13 @@ func (o *dataOptions) run(ctx context.Context, a *app, c *config.Config) error {
 	if f.Fingerprint != "" {
 		t.Row("fingerprint", f.Fingerprint)
 	}
+	for _, s := range f.PerClass[:min(mostRows, len(f.PerClass))] {
+		t.Row("class "+oneline.Name(s.Name), fmt.Sprintf("%.0f samples, %.0f to %.0f of a client", s.All, s.Least, s.Most))
+	}
+	slices.SortStableFunc(f.Missing, func(a, b data.Spread) int { return cmp.Compare(b.All, a.All) })
+	for _, s := range f.Missing[:min(mostRows, len(f.Missing))] {
+		t.Row("missing "+oneline.Name(s.Name), fmt.Sprintf("%.1f %%, %.1f to %.1f %% of a client", 100*s.All, 100*s.Least, 100*s.Most))
+	}
 	for _, p := range f.Published {
 		t.Row("published", p.Source+": "+totalsText(p.Totals, p.Unit))
 	}
@@ -142,6 +163,9 @@ func (o *dataOptions) run(ctx context.Context, a *app, c *config.Config) error {
 	}
 	return t.Flush()
 }
+
+// mostRows bounds the classes and the columns that are shown.
+const mostRows = 20
 
 // describe counts what a federation holds.
 func describe(fed *data.Federation) federation {

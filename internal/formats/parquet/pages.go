@@ -248,7 +248,7 @@ func (r *reader) readDictionary(h head) error {
 	if err != nil {
 		return err
 	}
-	d := &plain{kind: r.column.Kind, b: append([]byte(nil), body...)}
+	d := &plain{kind: r.column.Kind, width: r.column.width(), b: append([]byte(nil), body...)}
 	if err := d.index(h.values, r.f.Budget); err != nil {
 		return err
 	}

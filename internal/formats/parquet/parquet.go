@@ -82,6 +82,9 @@ type Column struct {
 	Gaps bool
 
 	index    int
+	length   int  // of values of a fixed length
+	decimal  bool // bytes are a number
+	uuid     bool
 	optional int // how many of the groups and the column itself may be missing
 }
 
@@ -249,9 +252,15 @@ func (c *Column) mean(e *format.SchemaElement) {
 	} else if days := ticks[means]; c.Kind == Int64 && days > 0 {
 		c.Scale = days
 	}
-	if means == deprecated.Decimal {
-		c.Scale = math.Pow(10, float64(e.Scale.V))
+	of, is := e.LogicalType.Value.(*format.DecimalType)
+	if c.length = int(e.TypeLength.V); is || means == deprecated.Decimal {
+		scale := e.Scale.V
+		if is {
+			scale = of.Scale
+		}
+		c.Scale, c.decimal = math.Pow(10, float64(scale)), true
 	}
+	_, c.uuid = e.LogicalType.Value.(*format.UUIDType)
 }
 
 // name writes the path of a column with dots.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -30,24 +32,42 @@ type Value struct {
 
 // Cell returns the text of a value of the column, or else its number, NaN of none; integers that a float64 does not
 // hold are texts.
-func (c *Column) Cell(v Value) (text string, x float64) {
+func (c *Column) Cell(v Value) (text string, x float64, err error) {
 	switch {
 	case v.Missing:
-		return "", math.NaN()
-	case c.Kind == ByteArray:
-		return strings.ToValidUTF8(strings.TrimSpace(string(v.Bytes)), "\uFFFD"), math.NaN()
-	case c.Kind == Float || c.Kind == Double:
-		return "", v.Float
+		return "", math.NaN(), nil
+	case c.Kind == ByteArray || c.Kind == Fixed:
+		return c.bytes(v.Bytes)
+	case c.Kind == Float || c.Kind == Double || c.Kind == Int96:
+		return "", v.Float, nil
 	case c.Kind == Boolean:
-		return strconv.FormatBool(v.Int == 1), 0
+		return strconv.FormatBool(v.Int == 1), 0, nil
 	case c.Unsigned && c.Kind == Int32:
 		v.Int = int64(uint32(v.Int))
 	case c.Unsigned && v.Int < 0:
-		return strconv.FormatUint(uint64(v.Int), 10), 0
+		return strconv.FormatUint(uint64(v.Int), 10), 0, nil
 	case c.Scale == 1 && max(v.Int, -v.Int) > 1<<53:
-		return strconv.FormatInt(v.Int, 10), 0
+		return strconv.FormatInt(v.Int, 10), 0, nil
 	}
-	return "", float64(v.Int) / c.Scale
+	return "", float64(v.Int) / c.Scale, nil
+}
+
+// bytes is Cell of bytes: a text, a number of any length, big end first, or an identifier of 16 bytes.
+func (c *Column) bytes(b []byte) (text string, x float64, err error) {
+	switch {
+	case c.decimal:
+		whole := new(big.Int).SetBytes(b)
+		if len(b) > 0 && b[0] >= 1<<7 { // the sign
+			whole.Sub(whole, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+		}
+		x, _ = new(big.Float).SetInt(whole).Float64()
+		return "", x / c.Scale, nil
+	case c.uuid && len(b) == 16:
+		return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]), 0, nil
+	case !utf8.Valid(b):
+		return "", 0, fmt.Errorf("%.40q is not valid UTF-8; save texts in UTF-8", b)
+	}
+	return strings.TrimSpace(string(b)), math.NaN(), nil
 }
 
 // values gives one value after the other.
@@ -63,7 +83,7 @@ func (r *reader) values(h head, body []byte) (values, error) {
 	kind, budget := r.column.Kind, r.f.Budget
 	switch h.encoding {
 	case format.Plain:
-		return &plain{kind: kind, b: body}, nil
+		return &plain{kind: kind, width: r.column.width(), b: body}, nil
 	case oldDictionary, format.RLEDictionary:
 		if r.dictionary == nil {
 			return nil, damaged("there is no dictionary")
@@ -110,37 +130,35 @@ func (r *reader) values(h head, body []byte) (values, error) {
 		rest, err := newTexts(c.b, h.values, budget)
 		return &joined{prefixes: prefixes, rest: rest, budget: budget}, err
 	case format.ByteStreamSplit:
-		w := width(kind)
+		w := r.column.width()
 		if w == 0 || int64(len(body)) != int64(w)*h.values {
 			return nil, damaged("%d values of %d bytes each in %d bytes", h.values, w, len(body))
 		}
-		return &split{kind: kind, b: body, n: int(h.values)}, nil
+		return &split{kind: kind, width: w, b: body, n: int(h.values)}, nil
 	default:
 	}
 	return nil, fmt.Errorf("values of type %v in encoding %v, which is not read", kind, h.encoding)
 }
 
-// width returns the bytes of a number of a kind, 0 of others.
-func width(kind Kind) int {
-	switch kind {
-	case Int32, Float:
-		return 4
-	case Int64, Double:
-		return 8
-	default:
-		return 0
-	}
+// width returns the bytes of a value of the column, 0 where each says its own.
+func (c *Column) width() int {
+	return map[Kind]int{Int32: 4, Float: 4, Int64: 8, Double: 8, Int96: 12, Fixed: max(0, c.length)}[c.Kind]
 }
 
-// number reads a number of a kind from the bytes that it has.
+// number reads a value of a kind from the bytes that it has.
 func number(kind Kind, b []byte) Value {
 	switch kind {
 	case Int32:
 		return Value{Int: int64(int32(binary.LittleEndian.Uint32(b)))}
 	case Int64:
 		return Value{Int: int64(binary.LittleEndian.Uint64(b))}
+	case Int96: // nanoseconds of a Julian day
+		day := float64(int32(binary.LittleEndian.Uint32(b[8:]))) - 2440588
+		return Value{Float: day + float64(binary.LittleEndian.Uint64(b))/864e11}
 	case Float:
 		return Value{Float: float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))}
+	case Fixed:
+		return Value{Bytes: b}
 	default:
 		return Value{Float: math.Float64frombits(binary.LittleEndian.Uint64(b))}
 	}
@@ -149,6 +167,7 @@ func number(kind Kind, b []byte) Value {
 // plain are values as they are, one after the other.
 type plain struct {
 	kind   Kind
+	width  int
 	b      []byte
 	at     int      // bytes, of booleans bits
 	n      int64    // of an index: values
@@ -156,7 +175,7 @@ type plain struct {
 }
 
 func (p *plain) next() (Value, error) {
-	switch w := width(p.kind); {
+	switch w := p.width; {
 	case p.kind == Boolean:
 		if p.at >= 8*len(p.b) {
 			return Value{}, errShort
@@ -173,14 +192,14 @@ func (p *plain) next() (Value, error) {
 		return Value{}, errShort
 	default:
 		p.at += w
-		return number(p.kind, p.b[p.at-w:]), nil
+		return number(p.kind, p.b[p.at-w:p.at]), nil
 	}
 }
 
 // index makes get know n values.
 func (p *plain) index(n int64, budget *memory.Budget) error {
 	p.n = n
-	if w := width(p.kind); p.kind != ByteArray {
+	if w := p.width; p.kind != ByteArray {
 		if w == 0 || n > int64(len(p.b)/w) {
 			return damaged("a dictionary of %d values of type %v in %d bytes", n, p.kind, len(p.b))
 		}
@@ -211,7 +230,7 @@ func (p *plain) get(i uint32) (Value, error) {
 		part, _, err := prefixed(p.b[p.starts[i]:])
 		return Value{Bytes: part}, err
 	}
-	return number(p.kind, p.b[int(i)*width(p.kind):]), nil
+	return number(p.kind, p.b[int(i)*p.width:][:p.width]), nil
 }
 
 // runs are small numbers: runs of equal ones, and groups of eight, bit by bit.
@@ -472,20 +491,21 @@ func (j *joined) next() (Value, error) {
 
 // split are numbers of which first come the first bytes, then the second ones.
 type split struct {
-	kind Kind
-	b    []byte
-	n    int
-	at   int
+	kind  Kind
+	width int
+	b     []byte
+	n     int
+	at    int
 }
 
 func (s *split) next() (Value, error) {
 	if s.at == s.n {
 		return Value{}, errShort
 	}
-	var b [8]byte
-	for i := range width(s.kind) {
+	b := make([]byte, s.width)
+	for i := range b {
 		b[i] = s.b[i*s.n+s.at]
 	}
 	s.at++
-	return number(s.kind, b[:]), nil
+	return number(s.kind, b), nil
 }

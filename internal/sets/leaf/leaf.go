@@ -183,12 +183,12 @@ func loadSent140(ctx context.Context, cfg data.Config) (*data.Federation, []data
 	counts := words.NewCount()
 	for i := range people {
 		for k, text := range people[i].train.Lines {
-			line := words.Line([]byte(text))
+			line := words.Line([]byte(text), false)
 			people[i].train.Lines[k] = string(line)
 			counts.Add(line)
 		}
 		for k, text := range people[i].test.Lines {
-			people[i].test.Lines[k] = string(words.Line([]byte(text)))
+			people[i].test.Lines[k] = string(words.Line([]byte(text), false))
 		}
 	}
 	if counts.None() {

@@ -127,6 +127,9 @@ func (a *Array) errorf(format string, args ...any) error {
 // read reads the header and the values. Room is made for no more than the packed
 // bytes can become, and than there is memory.
 func (a *Array) read(e *zip.File) error {
+	if e.Flags&1 != 0 {
+		return own.Refused("is encrypted", "archives without a password", "unpack it, and save numpy.savez(\"own.npz\", ...)")
+	}
 	in, err := e.Open()
 	if errors.Is(err, zip.ErrAlgorithm) {
 		names := map[uint16]string{9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstd", 95: "xz", 99: "encryption"}

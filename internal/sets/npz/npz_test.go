@@ -187,6 +187,15 @@ func TestReadErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	locked := bytes.Clone(content)
+	locked[6] |= 1 // of the member's head
+	locked[bytes.LastIndex(locked, []byte("PK\x01\x02"))+8] |= 1
+	if err := os.WriteFile(path, locked, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := read(path, "x"); err == nil || !strings.Contains(err.Error(), "array x: is encrypted; read are archives") {
+		t.Errorf("encrypted: %v", err)
+	}
 	content[500] ^= 1
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)

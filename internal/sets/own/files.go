@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -89,6 +90,21 @@ func Part(path string) (part int, named bool) {
 	return Train, false
 }
 
+// paired returns the part that a file is for by a word at the beginning or the end of its name, where a file beside it
+// has the same name with train.
+func paired(base string, all []string) (part int) {
+	base = strings.ToLower(base)
+	for _, word := range slices.Sorted(maps.Keys(parts)) {
+		part = parts[word]
+		before, last := strings.CutSuffix(base, word)
+		after, first := strings.CutPrefix(base, word)
+		if part != Train && (last && slices.Contains(all, before+"train") || first && slices.Contains(all, "train"+after)) {
+			return part
+		}
+	}
+	return Train
+}
+
 // packings are the ends of the names of packed files.
 var packings = regexp.MustCompile(`\.(gz|zst)$`)
 
@@ -117,12 +133,18 @@ func Find(path string, endings ...string) (train, test, notes []string, err erro
 		i := slices.IndexFunc(endings, func(ending string) bool {
 			return slices.ContainsFunc(files, func(f string) bool { _, has := Base(f); return has == ending })
 		})
-		var left, valid []string
+		var left, valid, bases []string
+		for _, f := range files {
+			base, _ := Base(f)
+			bases = append(bases, strings.ToLower(base))
+		}
 		for _, f := range files {
 			base, ending := Base(f)
 			part, named := Part(base + ".")
 			if folder, within := Part(filepath.Dir(f)); !named && within && filepath.Dir(f) != filepath.Clean(dir) {
 				part = folder
+			} else if !named {
+				part = paired(base, bases)
 			}
 			to := map[int]*[]string{Train: &train, Test: &test, Valid: &valid}[part]
 			if i < 0 || ending != endings[i] {

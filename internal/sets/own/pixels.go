@@ -9,12 +9,12 @@ func ChannelsFirst(name string, shape []int) (note string, err error) {
 	way := fmt.Sprintf("%s.transpose(0, 2, 3, 1)", name)
 	switch {
 	case c <= 4:
+		return "", nil
 	case h <= 4, w == c && h != w:
 		return "", Refused(fmt.Sprintf("the shape %v looks like channels first", shape), "(n, height, width, channels)", "save "+way)
-	case w == c, h < w && h < c:
+	default:
 		return fmt.Sprintf("array %s is read as pictures of %d x %d pixels with %d channels; save %s if the channels are first", name, h, w, c, way), nil
 	}
-	return "", nil
 }
 
 // Pixels returns notes on pictures of bytes, or of floats, from least to most, whose range

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/internal/formats/parquet"
@@ -36,7 +37,8 @@ func (o *own) each(ctx context.Context, what string, names []string, are string,
 // whether they are grey.
 func (o *own) images(ctx context.Context) (data.View, error) {
 	var pixels []byte
-	var deep []uint16 // pixels of pictures of 16 bits
+	var deep []uint16       // pixels of pictures of 16 bits
+	depths := map[int]int{} // how many of these use how many bits
 	clear := false
 	fed := o.fed
 	err := o.each(ctx, "pictures", imageNames, "the bytes of PNG or JPEG", func(f *parquet.File, _, row int, v parquet.Value) error {
@@ -69,7 +71,9 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 		o, ok := m.(interface{ Opaque() bool })
 		clear = clear || ok && !o.Opaque()
 		if picture.Deep(m) {
+			from := len(deep)
 			deep = picture.AppendDeep(deep, m, fed.C)
+			depths[max(8, (bits.Len16(slices.Max(deep[from:]))+1)/2*2)]++ // as cameras have them: 10, 12, 14, 16
 		} else {
 			pixels = picture.Append(pixels, m, fed.C)
 		}
@@ -80,9 +84,18 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 	}
 	if len(deep) > 0 {
 		least, most := slices.Min(deep), slices.Max(deep)
-		used := max(8, (bits.Len16(most)+1)/2*2) // as cameras have them: 10, 12, 14, 16
+		used, above, spare := 16, 0, len(o.labels)/100 // pictures that are no measure of the others
+		if len(o.labels) >= 10 {
+			spare = max(1, spare)
+		}
+		for ; used > 8 && above+depths[used] <= spare; used -= 2 {
+			above += depths[used]
+		}
 		for _, v := range deep {
-			pixels = append(pixels, byte(v>>(used-8)))
+			pixels = append(pixels, byte(min(v>>(used-8), 255)))
+		}
+		if above > 0 {
+			fed.Notes = append(fed.Notes, fmt.Sprintf("%d of the pictures have pixels above %d: they are read as 255", above, 1<<used-1))
 		}
 		if used < 16 {
 			fed.Notes = append(fed.Notes, fmt.Sprintf("the pictures have 16 bits a channel, of which the lower %d are used (the largest is %d): %d is read as 255", used, most, 1<<used-1))
@@ -109,7 +122,10 @@ func (o *own) texts(ctx context.Context) (data.View, error) {
 		if err := f.Budget.Take(2*int64(len(v.Bytes)) + 2*textLen + textSize); err != nil {
 			return fmt.Errorf("the texts up to row %d: %w", row, err)
 		}
-		line := words.Line(words.Apart(v.Bytes))
+		if !utf8.Valid(v.Bytes) {
+			return fmt.Errorf("row %d: %.40q is not valid UTF-8; save texts in UTF-8", row, v.Bytes)
+		}
+		line := words.Line(words.Apart(v.Bytes), true)
 		switch n := bytes.Count(line, []byte{' '}) + 1; {
 		case len(line) == 0:
 			none++

@@ -143,6 +143,9 @@ func (o *own) readLabels(ctx context.Context) error {
 				if err := f.Budget.Take(textSize + int64(len(v.Bytes))); err != nil {
 					return fmt.Errorf("the labels up to row %d: %w", row, err)
 				}
+				if _, _, err := leaf.Cell(v); err != nil {
+					return fmt.Errorf("the label of row %d: %w", row, err)
+				}
 				names = append(names, string(v.Bytes))
 			case parquet.Float, parquet.Double:
 				x := float32(v.Float)
@@ -199,8 +202,10 @@ func (o *own) readClients(ctx context.Context) error {
 			if err := f.Budget.Take(textSize + int64(len(v.Bytes))); err != nil {
 				return fmt.Errorf("the clients up to row %d: %w", row, err)
 			}
-			id, x := leaf.Cell(v)
+			id, x, err := leaf.Cell(v)
 			switch {
+			case err != nil:
+				return fmt.Errorf("the client of row %d: %w", row, err)
 			case leaf.Kind == parquet.ByteArray:
 				o.clients = append(o.clients, id)
 				return ownsets.Missing("the client of row", row, id)

@@ -60,6 +60,15 @@ func TestDeepPictures(t *testing.T) {
 			t.Errorf("%d: pixels %v, notes %q", most, x, fed.Notes)
 		}
 	}
+	hot := image.NewGray16(image.Rect(0, 0, 2, 1))
+	hot.SetGray16(0, 0, color.Gray16{Y: 65535})
+	fed, err := open(append(slices.Concat(deep(0, 4000), deep(0, 4000)), row{pngOf(t, hot), 1}))
+	settest.Must(t, err)
+	x, _, _ := fill(t, fed.Clients[0].Train, 2, 0)
+	if notes := strings.Join(fed.Notes, "\n"); slices.Max(x) < 0.95 || !strings.Contains(notes, "lower 12") ||
+		!strings.Contains(notes, "1 of the pictures have pixels above 4095: they are read as 255") {
+		t.Errorf("one hot picture: pixels %v, notes %s", x, notes)
+	}
 	for _, tt := range []struct {
 		least, most int
 		note        string
@@ -82,7 +91,7 @@ func TestDeepPictures(t *testing.T) {
 	}
 	shades := image.NewNRGBA64(image.Rect(0, 0, 2, 1)) // what is transparent loses no precision
 	shades.SetNRGBA64(0, 0, color.NRGBA64{R: 4095, G: 0x100, B: 0x200, A: 0x1234})
-	fed, err := open([]row{{pngOf(t, shades), 0}})
+	fed, err = open([]row{{pngOf(t, shades), 0}})
 	settest.Must(t, err)
 	if x, _, _ := fill(t, fed.Clients[0].Train, 6, 0); !slices.Equal(x[:3], []float32{1, 16. / 255, 32. / 255}) {
 		t.Errorf("a transparent picture has the pixels %v", x)

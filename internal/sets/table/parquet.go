@@ -2,6 +2,8 @@ package table
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/fedfast/fedfast/data"
@@ -13,6 +15,9 @@ type parquetRows struct{ *parquet.File }
 
 func openParquet(_ *data.Config, path string) (source, error) {
 	f, err := parquet.Open(path)
+	if err == nil && len(f.Columns) > maxColumns {
+		err = errors.Join(fmt.Errorf("%s: %d columns, must be at most %d", path, len(f.Columns), maxColumns), f.Close())
+	}
 	return parquetRows{f}, err
 }
 
@@ -31,7 +36,10 @@ func (f parquetRows) each(ctx context.Context, read []bool, call func(int, int, 
 			continue
 		}
 		err := f.Each(ctx, c, func(row int, v parquet.Value) error {
-			text, x := c.Cell(v)
+			text, x, err := c.Cell(v)
+			if err != nil {
+				return fmt.Errorf("row %d: %w", row, err)
+			}
 			return call(i, row, text, x)
 		})
 		if err != nil {

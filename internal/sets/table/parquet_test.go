@@ -12,6 +12,7 @@ import (
 	"time"
 
 	library "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/internal/test/settest"
@@ -114,6 +115,56 @@ func TestParquetIsAsText(t *testing.T) {
 		cfg.LabelColumn, cfg.ClientColumn, cfg.DropColumns = "ill", "age", nil
 		if got, want := opened(t, cfg), "a.parquet row 1: 20.5 names a client; read are integers and names"; n < 99 &&
 			!strings.Contains(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// TestOddParquet: types that older writers and databases have, and what is refused.
+func TestOddParquet(t *testing.T) {
+	type row struct {
+		Seen  deprecated.Int96 `parquet:"seen"`
+		ID    [16]byte         `parquet:"id,uuid"`
+		Cost  [5]byte          `parquet:"cost,decimal(2:11)"`
+		Text  []byte           `parquet:"text"`
+		Who   string           `parquet:"who"`
+		Label int64            `parquet:"y"`
+	}
+	open := func(text string, set func(*data.Config)) string {
+		rows := make([]row, 4)
+		for i := range rows {
+			noon := uint64(43200e9) // of a Julian day from 1970-01-02 on
+			rows[i] = row{
+				Seen: deprecated.Int96{uint32(noon), uint32(noon >> 32), uint32(2440589 + i)}, ID: [16]byte{1, 15: byte(i % 2)},
+				Cost: [5]byte{255, 255, 255, 255, byte(156 + 50*i)}, Text: []byte(text), Who: "ab"[i/2 : i/2+1], Label: int64(i % 2),
+			}
+		}
+		path := filepath.Join(t.TempDir(), "a.parquet")
+		settest.Must(t, library.WriteFile(path, rows))
+		cfg := data.Config{
+			Name: "parquet-columns", Path: path, MinSamples: 1, Split: "100/0/0", Normalize: "none", IID: new(false),
+			TableConfig: data.TableConfig{LabelColumn: "y", ClientColumn: "who", Rare: 1},
+		}
+		set(&cfg)
+		return opened(t, cfg)
+	}
+	none := func(*data.Config) {}
+	for _, want := range []string{
+		"numbers: seen, cost", "categories (how many): id (2), text (1)", "[1.5 1 0 -1 1]", "[2.5 0 1 -0.5 1]",
+	} {
+		if got := open("x", none); !strings.Contains(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if got := open("m\xe4nnlich", none); !strings.Contains(got, `column text: row 1: "m\xe4nnlich" is not valid UTF-8`) {
+		t.Error(got)
+	}
+	for want, set := range map[string]func(*data.Config){
+		"data.delimiter: for tables in text form; leave it out with parquet-columns": func(c *data.Config) { c.Delimiter = ";" },
+		"data.header: for tables in text form":                                       func(c *data.Config) { c.Header = new(true) },
+		"data.charset: for tables in text form":                                      func(c *data.Config) { c.Charset = "latin1" },
+	} {
+		if got := open("x", set); !strings.Contains(got, want) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

@@ -9,16 +9,20 @@ import (
 
 // Line returns the words of a text in lower case, with spaces between. A word is a run
 // of letters, digits, underscores and apostrophes, or one of .,!?; as in LEAF's
-// split_line.
-func Line(text []byte) []byte {
+// split_line, or with symbols one such as an emoji.
+func Line(text []byte, symbols bool) []byte {
 	line := make([]byte, 0, len(text))
 	within := false // a word
 	for len(text) > 0 {
 		r, size := utf8.DecodeRune(text)
 		text = text[size:]
 		r = unicode.ToLower(r)
+		if symbols && r == '\ufe0f' {
+			continue // of an emoji
+		}
 		part := r == '_' || r == '\'' || unicode.In(r, unicode.L, unicode.N, unicode.M)
-		if !part && !strings.ContainsRune(".,!?;", r) {
+		sign := symbols && !part && r != utf8.RuneError && unicode.Is(unicode.So, r)
+		if !part && !sign && !strings.ContainsRune(".,!?;", r) {
 			within = false
 			continue
 		}

@@ -14,8 +14,19 @@ func FuzzLine(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		want := strings.Join(word.FindAllString(strings.ToLower(text), -1), " ")
-		if got := string(Line([]byte(text))); got != want {
+		if got := string(Line([]byte(text), false)); got != want {
 			t.Errorf("%q gives %q, want %q", text, got, want)
 		}
 	})
+}
+
+// TestSymbols: emoji are words where they are asked for.
+func TestSymbols(t *testing.T) {
+	for text, want := range map[string]string{
+		"Great😀😀!": "great 😀 😀 !", "❤️ 5€ \xff": "❤ 5",
+	} {
+		if got := string(Line([]byte(text), true)); got != want {
+			t.Errorf("%q gives %q, want %q", text, got, want)
+		}
+	}
 }
