@@ -27,7 +27,7 @@ func Open(ctx context.Context, cfg Config) (*Federation, error) {
 	loaded, examples, err := s.Load(ctx, c)
 	if err != nil {
 		if _, missing := os.Stat(c.Path); c.Path != "" && errors.Is(missing, fs.ErrNotExist) && !strings.ContainsAny(c.Path,
-			"*?[") {
+			"*?[,") {
 			return nil, fmt.Errorf("data.path = %q: no such file or folder", c.Path)
 		}
 		return nil, fmt.Errorf("open %s: %w", s.Name, err)

@@ -153,7 +153,8 @@ func (o *dataOptions) run(ctx context.Context, a *app, c *config.Config) error {
 	}
 	slices.SortStableFunc(f.Missing, func(a, b data.Spread) int { return cmp.Compare(b.All, a.All) })
 	for _, s := range f.Missing[:min(mostRows, len(f.Missing))] {
-		t.Row("missing "+oneline.Name(s.Name), fmt.Sprintf("%.1f %%, %.1f to %.1f %% of a client", 100*s.All, 100*s.Least, 100*s.Most))
+		t.Row("missing "+oneline.Name(s.Name), fmt.Sprintf("%.1f %%, %.1f to %.1f %% of a client", 100*s.All, 100*s.Least,
+			100*s.Most))
 	}
 	for _, p := range f.Published {
 		t.Row("published", p.Source+": "+totalsText(p.Totals, p.Unit))

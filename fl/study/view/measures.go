@@ -214,10 +214,10 @@ func (s Seeds) WithoutTable() *Table {
 			t.Rows = append(t.Rows, cells)
 		}
 	}
-	gain := func(name string, of func(c *result.Comparand) *result.Gain) {
+	gain := func(name, what string, share bool, sign float64, of func(c *result.Comparand) *result.Gain) {
 		row(what+" than "+name, func(c *result.Comparand) string {
 			if g := of(c); g != nil {
-				text := Difference(-g.Gain, g.Half, share)
+				text := Difference(sign*g.Gain, g.Half, share)
 				if g.Half != nil && g.Sign() == 0 {
 					text += ", may be chance"
 				}
@@ -244,8 +244,12 @@ func (s Seeds) WithoutTable() *Table {
 		}
 		return withHalf(result.Number(*c.ROCAUC), result.Defined(c.ROCAUCHalf), result.Number)
 	})
-	gain("alone", func(c *result.Comparand) *result.Gain { return c.OverLocal })
-	gain("federated", func(c *result.Comparand) *result.Gain { return c.OverFederated })
+	if s[0].Told().Of == tuners.MetricROCAUC {
+		gain("alone", "ROC AUC", false, 1, func(c *result.Comparand) *result.Gain { return c.ROCAUCOverLocal })
+	} else {
+		gain("alone", what, share, -1, func(c *result.Comparand) *result.Gain { return c.OverLocal })
+	}
+	gain("federated", what, share, -1, func(c *result.Comparand) *result.Gain { return c.OverFederated })
 	row("trained with the values", func(c *result.Comparand) string {
 		return map[string]string{"tuned": "that were tuned", "file": "of the file"}[c.Settings]
 	})

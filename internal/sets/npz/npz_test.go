@@ -193,7 +193,7 @@ func TestReadErrors(t *testing.T) {
 	if err := os.WriteFile(path, locked, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := read(path, "x"); err == nil || !strings.Contains(err.Error(), "array x: is encrypted; read are archives") {
+	if _, err := read(path, "x"); err == nil || !strings.Contains(err.Error(), "array x: is encrypted; read are") {
 		t.Errorf("encrypted: %v", err)
 	}
 	content[500] ^= 1

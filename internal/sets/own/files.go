@@ -115,13 +115,19 @@ func Base(path string) (base, ending string) {
 	return strings.TrimSuffix(name, ending), strings.ToLower(ending)
 }
 
-// Find lists the files of training and of test samples at a path: one file, those of a pattern, or those
+// Find lists the files of training and of test samples at a path: one file, those of patterns with commas between, or
+// those
 // of a folder, or of its folder data, and of folders there that are named for a part, that have the first of
 // some endings that any has. Files, or their folders, whose names have the word test are for testing, and
 // those of validation where there are none. Notes say which these are, and what it leaves out of a folder.
 func Find(path string, endings ...string) (train, test, notes []string, err error) {
 	info, err := os.Stat(path)
-	pattern := errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?[")
+	pattern := errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?[,")
+	for one := range strings.SplitSeq(path, ",") {
+		if found, _ := filepath.Glob(strings.TrimSpace(one)); pattern && strings.Contains(path, ",") && found == nil {
+			return nil, nil, nil, fmt.Errorf("data.path = %q: no such file as %s", path, oneline.Name(strings.TrimSpace(one)))
+		}
+	}
 	switch {
 	case err != nil && !pattern:
 		return nil, nil, nil, err
@@ -172,11 +178,15 @@ func Find(path string, endings ...string) (train, test, notes []string, err erro
 	return nil, nil, nil, fmt.Errorf("%s: no %s file of training samples in it, nor in data/", path, strings.Join(endings, ", "))
 }
 
-// filesIn lists the files that a pattern matches, or those in a folder and in its folders that are named for
+// filesIn lists the files that patterns match, or those in a folder and in its folders that are named for
 // a part of the samples.
 func filesIn(dir string, pattern bool) []string {
 	if pattern {
-		files, _ := filepath.Glob(dir) // a wrong pattern matches nothing
+		var files []string
+		for one := range strings.SplitSeq(dir, ",") {
+			found, _ := filepath.Glob(strings.TrimSpace(one)) // a wrong pattern matches nothing
+			files = append(files, found...)
+		}
 		return files
 	}
 	var files []string

@@ -238,7 +238,24 @@ func Numbers(what string, values []float32, width int) []string {
 	case len(seen) == 2 && len(values) > 9:
 		return []string{holds + "there are only two; save numpy.unique(y, return_inverse=True)[1] if they are classes"}
 	}
-	return nil
+	return Scale(values)
+}
+
+// Scale returns a note on numbers to predict that are far from 1.
+func Scale(values []float32) []string {
+	sum, square, n := 0.0, 0.0, 0.0
+	for _, x := range values {
+		if f := float64(x); f == f {
+			sum, square, n = sum+f, square+float64(f*f), n+1
+		}
+	}
+	mean := sum / n
+	std := math.Sqrt(max(0, square/n-float64(mean*mean)))
+	if max(math.Abs(mean), std) < 1000 || std == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the numbers to predict have the mean %.4g and the deviation %.4g, which networks learn "+
+		"slowly, above all by adam: save (y - %.0[1]f) / %.4[2]g, an RMSE of 1 then is %.4[2]g of y", mean, std)}
 }
 
 // apart returns the place of a value, below or above all others by more than these

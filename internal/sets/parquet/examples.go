@@ -95,7 +95,8 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 			pixels = append(pixels, byte(min(v>>(used-8), 255)))
 		}
 		if above > 0 {
-			fed.Notes = append(fed.Notes, fmt.Sprintf("%d of the pictures have pixels above %d: they are read as 255", above, 1<<used-1))
+			fed.Notes = append(fed.Notes, fmt.Sprintf("%d of the pictures have pixels above %d: they are read as 255",
+				above, 1<<used-1))
 		}
 		if used < 16 {
 			fed.Notes = append(fed.Notes, fmt.Sprintf("the pictures have 16 bits a channel, of which the lower %d are used (the largest is %d): %d is read as 255", used, most, 1<<used-1))

@@ -658,6 +658,21 @@ func TestOddFiles(t *testing.T) {
 			[]string{"[a b] 4+4 of 3", "files that are left out: README.md, more.txt"},
 		},
 		{
+			"several files",
+			map[string]string{"b.csv": plain, "a.csv": plain, "c.csv": plain, "d/e.csv": plain},
+			func(c *data.Config) {
+				c.ClientColumn, c.DropColumns = "", []string{"who"}
+				c.Path = filepath.Join(c.Path, "b.csv") + ", " + filepath.Join(c.Path, "d", "*.csv")
+			},
+			[]string{"[b e] 4+4 of 3"},
+		},
+		{
+			"several files, one of which is not there",
+			map[string]string{"b.csv": plain, "a.csv": plain},
+			func(c *data.Config) { c.Path = filepath.Join(c.Path, "b.csv") + "," + filepath.Join(c.Path, "x.csv") },
+			[]string{"no such file as "},
+		},
+		{
 			"a site lacks a column",
 			map[string]string{"b.csv": plain, "a.csv": "y,age\n1,2\n0,3\n"},
 			func(c *data.Config) { c.ClientColumn = ""; c.DropColumns = []string{"who"} },

@@ -136,7 +136,8 @@ func TestOddParquet(t *testing.T) {
 			noon := uint64(43200e9) // of a Julian day from 1970-01-02 on
 			rows[i] = row{
 				Seen: deprecated.Int96{uint32(noon), uint32(noon >> 32), uint32(2440589 + i)}, ID: [16]byte{1, 15: byte(i % 2)},
-				Cost: [5]byte{255, 255, 255, 255, byte(156 + 50*i)}, Text: []byte(text), Who: "ab"[i/2 : i/2+1], Label: int64(i % 2),
+				Cost: [5]byte{255, 255, 255, 255, byte(156 + 50*i)}, Text: []byte(text),
+				Who: "ab"[i/2 : i/2+1], Label: int64(i % 2),
 			}
 		}
 		path := filepath.Join(t.TempDir(), "a.parquet")
@@ -159,11 +160,12 @@ func TestOddParquet(t *testing.T) {
 	if got := open("m\xe4nnlich", none); !strings.Contains(got, `column text: row 1: "m\xe4nnlich" is not valid UTF-8`) {
 		t.Error(got)
 	}
-	for want, set := range map[string]func(*data.Config){
-		"data.delimiter: for tables in text form; leave it out with parquet-columns": func(c *data.Config) { c.Delimiter = ";" },
-		"data.header: for tables in text form":                                       func(c *data.Config) { c.Header = new(true) },
-		"data.charset: for tables in text form":                                      func(c *data.Config) { c.Charset = "latin1" },
+	for key, set := range map[string]func(*data.Config){
+		"delimiter": func(c *data.Config) { c.Delimiter = ";" },
+		"header":    func(c *data.Config) { c.Header = new(true) },
+		"charset":   func(c *data.Config) { c.Charset = "latin1" },
 	} {
+		want := "data." + key + ": for tables in text form; leave it out with parquet-columns"
 		if got := open("x", set); !strings.Contains(got, want) {
 			t.Errorf("%s, want %s", got, want)
 		}

@@ -39,7 +39,8 @@ func Sets() []data.Set {
 				"categories (an input for each), by their values or data.columns",
 			Clients: "by data.client_column, or one per file, else dealt",
 			Samples: "as in the files",
-			Path: "a file, a pattern such as \"sites/*" + k.endings[0] + "\", or a folder with " + files +
+			Path: "a file, several with commas between, a pattern such as \"sites/*" + k.endings[0] + "\", or a folder with " +
+				files +
 				": names with the word test, of files or their folders, hold the test samples",
 		}, Load: func(ctx context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
 			t := &table{cfg: &cfg, kind: k, fed: &data.Federation{H: 1, W: 1}, byName: map[string]*column{}}
@@ -282,7 +283,9 @@ func (t *table) classes() error {
 	if given == typeNumber || given == nil && c.odd == "" && (c.many || !c.whole() || len(c.sorted()) > mostClasses) {
 		t.fed.Target, t.fed.Classes = data.Numbers, 1
 		t.note("label %s: numbers to predict; data.columns = { %[1]s = \"category\" } makes classes of them", name)
-		return c.decide()
+		err := c.decide()
+		t.fed.Notes = append(t.fed.Notes, own.Scale(c.values)...)
+		return err
 	}
 	if err := c.categories(nil); err != nil {
 		return err
