@@ -33,6 +33,7 @@ func assemble(l Level) {
 		bindAVX2()
 	case AVX512:
 		bindAVX512()
+	case Generic, NEON: // plain Go
 	}
 }
 
