@@ -68,7 +68,7 @@ var mayHold = map[string]int{
 	"internal/store":                   1493,
 	"internal/sys":                     693,
 	"internal/tuner":                   6356,
-	"kernels":                          10244,
+	"kernels":                          10245,
 	"kernels/det":                      172,
 	"nn":                               12333,
 	"nn/safetensors":                   307,
