@@ -14,7 +14,7 @@ type TableConfig struct {
 	ClientColumn string   `toml:"client_column" with:"csv parquet-columns" doc:"column that names the client of each row; default: each of several files is a client; one file is dealt by data.partition" also:"client site hospital group user"`
 	DropColumns  []string `toml:"drop_columns" with:"csv parquet-columns" doc:"columns left out" also:"ignore exclude"`
 	// Columns has the type of a column by its name.
-	Columns map[string]any `toml:"columns" with:"csv parquet-columns" doc:"type of a column: number, category, or \"date D/M/Y\" or \"date M/D/Y\", the order of day and month; \"number MEAN DEVIATION\" and \"category a|b|c\" also fix what is otherwise measured; default: by the values" also:"dtype types schema"`
+	Columns map[string]any `toml:"columns" with:"csv parquet-columns" doc:"type of a column: number, category, or \"date D/M/Y\", \"date M/D/Y\" or \"date YMD\" (20250131); \"number MEAN DEVIATION\" and \"category a|b|c\" also fix what is otherwise measured; default: by the values" also:"dtype types schema"`
 	Missing []string       `toml:"missing" with:"csv parquet-columns" doc:"texts that stand for a missing value, such as -9, as do empty ones, NA, NaN, N/A, null, None and ?" also:"na_values"`
 	Impute  string         `toml:"impute" with:"csv parquet-columns" doc:"what a missing number becomes, next to an input that says so: the mean of the training samples, the median of the clients' medians, or a number; drop: leave such rows out; default: mean" also:"imputation fillna"`
 	Rare    int            `toml:"rare" in:"[0, inf)" with:"csv parquet-columns" doc:"number of training samples below which categories share one input, with those seen in validation and test only; 0: 5" also:"min_frequency"`

@@ -94,7 +94,8 @@ func (c *column) errorf(format string, args ...any) error {
 
 // add adds the value of a row, a text or else a number, from a line of a file.
 func (c *column) add(text string, x float64, path string, line int) error {
-	if text == "" && x == x && (!c.many || len(c.cfg.Missing) > 0 || math.Abs(x) > math.MaxFloat32) {
+	read := !c.many || c.form == formCompact || len(c.cfg.Missing) > 0 || math.Abs(x) > math.MaxFloat32
+	if text == "" && x == x && read {
 		text = plain(x)
 	}
 	if place, known := c.seen[text]; known {
@@ -188,7 +189,7 @@ func (c *column) decide() error {
 	given, is := c.cfg.Columns[c.Name]
 	words := strings.SplitN(fmt.Sprint(given), " ", 2)
 	wrong := fmt.Errorf("data.columns.%s = %v: must be number or category, or such as \"number 54.2 9.1\" "+
-		"(mean and deviation), \"category a|b|c\" or \"date D/M/Y\"", oneline.Name(c.Name), given)
+		"(mean and deviation), \"category a|b|c\" or \"date D/M/Y\" or \"date YMD\"", oneline.Name(c.Name), given)
 	switch c.Gaps, c.Fixed = c.n < len(c.values), len(words) > 1; {
 	case !is:
 		return c.guess()
@@ -276,25 +277,46 @@ func (c *column) categories(given []string) error {
 	return nil
 }
 
-// counts reports whether the numbers of most rows are one more than those before them.
-func (c *column) counts() bool {
+// counts reports whether the numbers of most rows are one more than those before them, from one on for each client.
+func (c *column) counts(clients int) bool {
 	next := 0
 	for i, x := range c.values[min(1, len(c.values)):] {
 		if x == c.values[i]+1 {
 			next++
 		}
 	}
-	return next >= 9 && 10*next >= 9*(len(c.values)-1)
+	return next >= 9 && 10*next >= 9*(len(c.values)-1) && (c.many || 10*len(c.texts)*max(1, clients) >= 9*c.n)
 }
 
-// code returns a number that may stand for no value, 0 if there is none.
-func (c *column) code() float64 {
-	switch all := c.sorted(); {
-	case c.odd != "" || c.many || len(all) < 3:
-	case slices.Contains([]float64{-1, -9, -99, -999, -9999}, all[0]) && all[1] >= 0:
-		return all[0]
-	case slices.Contains([]float64{99, 999, 9999, 99999}, all[len(all)-1]) && all[len(all)-2] < all[len(all)-1]/2:
-		return all[len(all)-1]
+// code returns a number or a date that may stand for no value, "" if there is none.
+func (c *column) code() string {
+	all := c.sorted()
+	last := len(all) - 1
+	if c.odd != "" || c.many || last < 1 {
+		return ""
 	}
-	return 0
+	_, dates := date(true)(c.texts[0], "")
+	switch {
+	case dates || c.form == formMonthFirst || c.form == formCompact:
+		const far = 20 * 365
+		if last > 1 && all[last]-all[last-1] > max(far, all[last-1]-all[0]) {
+			return c.texts[slices.Index(c.numbers, all[last])]
+		}
+		if last > 1 && all[1]-all[0] > max(far, all[last]-all[1]) {
+			return c.texts[slices.Index(c.numbers, all[0])]
+		}
+	case slices.Contains([]float64{-1, -9, -99, -999, -9999}, all[0]) && all[1] >= 0 && (last > 1 || all[0] < -1):
+		return plain(all[0])
+	case slices.Contains([]float64{99, 999, 9999, 99999}, all[last]) && all[last-1] < all[last]/2:
+		return plain(all[last])
+	}
+	return ""
+}
+
+// compact reports whether the numbers seem to be dates such as 20250131.
+func (c *column) compact() bool {
+	return c.form == formPlain && len(c.numbers) > 2 && !slices.ContainsFunc(c.numbers, func(x float64) bool {
+		_, is := compact(plain(x), "")
+		return !is
+	})
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/fedfast/fedfast/internal/list"
 )
 
-// The forms in which texts are numbers, in the order in which they are tried; the last four are two pairs of readings.
+// The forms in which texts are numbers, in the order in which they are tried, formCompact if asked for.
+// The four before it are two pairs of readings.
 const (
 	formPlain = iota
 	formTruth
@@ -20,6 +21,7 @@ const (
 	formMonthFirst
 	formPoint
 	formComma
+	formCompact
 )
 
 // forms have the types of data.columns that ask for a form, how notes call it, and how it is read.
@@ -33,6 +35,7 @@ var forms = []struct {
 	formMonthFirst: {"date M/D/Y", "dates, month before day", date(false)},
 	formPoint:      {typeNumber, "amounts", amount(".")},
 	formComma:      {typeNumber, "amounts with decimal commas", amount(",")},
+	formCompact:    {"date YMD", "dates as YYYYMMDD", compact},
 }
 
 // number returns the number that a text is, with a decimal sign, or the days since 1970 of a date, year first.
@@ -83,6 +86,16 @@ func date(dayFirst bool) func(text, _ string) (days float64, ok bool) {
 	}
 }
 
+// compact returns the days since 1970 of a date such as 20250131.
+func compact(text, decimal string) (days float64, ok bool) {
+	x, ok := number(text, decimal)
+	t, err := time.Parse("20060102", strconv.FormatFloat(x, 'f', -1, 64))
+	if ok = ok && err == nil && t.Year() >= 1900 && t.Year() <= 2100; !ok {
+		return 0, false
+	}
+	return float64(t.Unix()) / (24 * 60 * 60), true
+}
+
 // An amount is a number with a unit and separators of thousands.
 var (
 	unit    = `(?:[$€£¥%]|USD|EUR|GBP|CHF|JPY)?`
@@ -130,7 +143,9 @@ func truth(text, _ string) (x float64, ok bool) {
 
 // isDate reports whether a type of data.columns is a date with an order of day and month.
 func isDate(given any) bool {
-	return given == forms[formDayFirst].kind || given == forms[formMonthFirst].kind
+	return slices.ContainsFunc([]int{formDayFirst, formMonthFirst, formCompact}, func(form int) bool {
+		return given == forms[form].kind
+	})
 }
 
 // may reports whether data.columns and data.decimal allow a form.
@@ -144,7 +159,7 @@ func (c *column) may(form int) bool {
 	case form == formPoint && c.cfg.Decimal == ",", form == formComma && c.cfg.Decimal == ".":
 		return false
 	}
-	return is || form != formTruth
+	return form != formCompact && (is || form != formTruth)
 }
 
 // settle chooses the form in which most of the texts are numbers, of equal ones the first.
@@ -152,7 +167,7 @@ func (c *column) settle() {
 	if c.many {
 		return
 	}
-	tried, best := make([][]float64, len(forms)), -1
+	tried, best := make([][]float64, len(forms)+1), -1
 	for i := range forms {
 		if !c.may(i) || c.form == formPlain && best == len(c.texts) {
 			continue

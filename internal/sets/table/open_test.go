@@ -202,14 +202,67 @@ func TestOddFiles(t *testing.T) {
 			"a constant column",
 			map[string]string{"a.csv": "one,age,y,who\n1,20,0,a\n1,30,1,a\n1,40,1,b\n1,50,0,b\n"},
 			nil,
-			[]string{"[0 -1.3416408]"},
+			[]string{"[0 -1.3416408]", "columns of one value, which tell nothing: one\n"},
 		},
 		{
 			"a column that numbers the rows",
 			map[string]string{"a.csv": ",age,y,who\n0,7,0,a\n1,3,1,a\n2,9,1,b\n3,4,0,b\n4,8,0,a\n5,1,1,a\n" +
 				"6,5,1,b\n7,2,0,b\n8,6,0,a\n9,7,1,b\n"},
 			nil,
-			[]string{"columns that number the rows, which data.drop_columns leaves out: X1"},
+			[]string{"columns that number the rows; to leave them out, data.drop_columns = [\"X1\"]"},
+		},
+		{
+			"a column that counts again and again",
+			map[string]string{"a.csv": "n,y,who\n" + strings.Repeat("0,0,a\n1,1,a\n2,1,a\n3,0,a\n4,1,a\n"+
+				"5,0,a\n6,1,a\n7,1,a\n8,0,a\n9,1,a\n10,1,a\n11,0,a\n", 3)},
+			nil,
+			[]string{"taken for numbers: n\nlabel y"},
+		},
+		{
+			"dates of digits",
+			map[string]string{"a.csv": "day,y,who\n20240229,0,a\n20231231,1,a\n20250101.0,1,b\n,0,b\n"},
+			nil,
+			[]string{`numbers that are dates, such as 20250131, if data.columns = { NAME = "date YMD" } says so: day`},
+		},
+		{
+			"dates of digits named",
+			map[string]string{"a.csv": "day,y,who\n19700102,0,a\n19700301,1,a\n19700131.0,1,b\n,0,b\n"},
+			func(c *data.Config) { c.Normalize, c.Columns = "none", map[string]any{"day": "date YMD"} },
+			[]string{"of them dates as YYYYMMDD: day", "[1 0]", "[59 0]", "[30 0]"},
+		},
+		{
+			"digits that are no dates",
+			map[string]string{"a.csv": "day,y,who\n20240229,0,a\n20230229,1,b\n"},
+			func(c *data.Config) { c.Columns = map[string]any{"day": "date YMD"} },
+			[]string{`data.columns.day = "date YMD": "20230229" (`, "a.csv line 3) is none"},
+		},
+		{
+			"a date that stands for none",
+			map[string]string{"a.csv": "in,out,y,who\n1900-01-01,9999-12-31,0,a\n2024-01-02,2024-01-03,1,a\n" +
+				"2023-01-02,2023-01-03,1,b\n2024-05-02,2024-05-03,0,b\n"},
+			nil,
+			[]string{
+				`1900-01-01 is far from other values; if it stands for none, data.missing = ["1900-01-01"]: in`,
+				`9999-12-31 is far from other values; if it stands for none, data.missing = ["9999-12-31"]: out`,
+			},
+		},
+		{
+			"a label that stands for none",
+			map[string]string{"a.csv": strings.Replace(plain, ",0,", ",-9,", 1)},
+			nil,
+			[]string{`label y: -9 may stand for no value; data.missing = ["-9"] leaves its rows out`},
+		},
+		{
+			"one class",
+			map[string]string{"a.csv": strings.ReplaceAll(plain, ",0,", ",1,")},
+			nil,
+			[]string{"label y: all are of one class; there is nothing to learn"},
+		},
+		{
+			"a label after many columns",
+			map[string]string{"a.csv": "a,b,c,d,e,f,g,h,i,j,k,y,who\n1,1,1,1,1,1,1,1,1,1,1,1,a\n"},
+			func(c *data.Config) { c.LabelColumn = "" },
+			[]string{"a.csv are a, b, c, d, e, ..., j, k, y, who"},
 		},
 		{
 			"separators of thousands",
@@ -380,7 +433,10 @@ func TestOddFiles(t *testing.T) {
 			"neither label nor client",
 			map[string]string{"a.csv": plain},
 			func(c *data.Config) { c.LabelColumn, c.ClientColumn = "", "site" },
-			[]string{`data.label_column = "", data.client_column = "site": `, "a.csv has no such column, but age, sex, y, who"},
+			[]string{
+				`data.label_column is not set, data.client_column = "site" is no column; the columns of `,
+				"a.csv are age, sex, y, who",
+			},
 		},
 		{
 			"a row without a label",
@@ -528,15 +584,15 @@ func TestOddFiles(t *testing.T) {
 			"no label column",
 			map[string]string{"a.csv": plain},
 			func(c *data.Config) { c.LabelColumn = "" },
-			[]string{`data.label_column = "": `, "a.csv has no such column, but age, sex, y, who"},
+			[]string{"data.label_column is not set; the columns of ", "a.csv are age, sex, y, who"},
 		},
 		{
 			"another label column",
 			map[string]string{"a.csv": plain},
 			func(c *data.Config) { c.LabelColumn = "label" },
 			[]string{
-				`data.label_column = "label": `,
-				"a.csv has no such column, but age, sex, y, who",
+				`data.label_column = "label" is no column; the columns of `,
+				"a.csv are age, sex, y, who",
 			},
 		},
 		{
@@ -811,7 +867,7 @@ func TestNothingThere(t *testing.T) {
 	}
 	settest.Must(t, os.Remove(filepath.Join(dir, "empty.csv")))
 	settest.Must(t, os.Remove(filepath.Join(dir, "lines.csv")))
-	want := fmt.Sprintf("data.label_column = \"\", data.client_column = \"\": %s has no such column, but y, x",
+	want := fmt.Sprintf("data.label_column is not set, data.client_column is not set; the columns of %s are y, x",
 		filepath.Join(dir, "head.csv"))
 	if got := opened(t, data.Config{Name: "csv", Path: filepath.Join(dir, "*.csv")}); !strings.Contains(got, want) {
 		t.Error(got)

@@ -13,10 +13,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/internal/deal"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sets/own"
 	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
@@ -131,15 +133,23 @@ func (t *table) file(ctx context.Context, path string, budget *memory.Budget, se
 	}
 	label, owner := slices.Index(names, t.cfg.LabelColumn), slices.Index(names, t.cfg.ClientColumn)
 	l, client, missing := t.cfg.LabelColumn, "", []string{}
+	lacks := func(key, name string) {
+		if missing = append(missing, fmt.Sprintf("%s = %q is no column", key, name)); name == "" {
+			missing[len(missing)-1] = key + " is not set"
+		}
+	}
 	if label < 0 {
-		missing = append(missing, fmt.Sprintf("data.label_column = %q", l))
+		lacks("data.label_column", l)
 	}
 	pooled := owner < 0 && t.cfg.ClientColumn == "" && t.cfg.Partition == "" && !several && !test
 	if owner < 0 && t.cfg.ClientColumn != "" && !test || pooled && l == "" {
-		missing = append(missing, fmt.Sprintf("data.client_column = %q", t.cfg.ClientColumn))
+		lacks("data.client_column", t.cfg.ClientColumn)
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("%s: %s has no such column, but %s", strings.Join(missing, ", "), path, oneline.Names(names))
+		if n := len(names); n > 10 { // labels are often the last
+			names = slices.Concat(names[:5], []string{"..."}, names[n-4:])
+		}
+		return fmt.Errorf("%s; the columns of %s are %s", strings.Join(missing, ", "), path, oneline.Names(names))
 	}
 	if label == owner || slices.Contains(t.cfg.DropColumns, l) || slices.Contains(names, l+".1") {
 		return fmt.Errorf("data.label_column = %q: must be one column of %s, not dropped, and not the clients'", l, path)
@@ -218,8 +228,8 @@ func (t *table) decide() error {
 			return fmt.Errorf("data.columns.%s: no such column, or that of clients", oneline.Name(name))
 		}
 	}
-	var numbers, categories, doubts, empty, rows []string
-	codes, written, doubtful := map[float64][]string{}, make([][]string, len(forms)), make([][]string, len(forms))
+	var numbers, categories, doubts, empty, rows, constant, days []string
+	codes, written, doubtful := map[string][]string{}, make([][]string, len(forms)), make([][]string, len(forms))
 	for _, c := range t.columns {
 		if c.n == 0 {
 			empty = append(empty, c.Name)
@@ -228,11 +238,14 @@ func (t *table) decide() error {
 		if err := c.decide(); err != nil {
 			return err
 		}
+		if len(c.Values) == 1 && !c.Gaps || c.Values == nil && !c.many && !c.Gaps && len(c.sorted()) == 1 {
+			constant = append(constant, c.Name)
+		}
 		if c.Values != nil {
 			categories = append(categories, fmt.Sprintf("%s (%d)", c.Name, len(c.Values)))
 			continue
 		}
-		if numbers = append(numbers, c.Name); c.counts() {
+		if numbers = append(numbers, c.Name); c.counts(len(t.names)) {
 			rows = append(rows, c.Name)
 		}
 		if c.form != formPlain {
@@ -244,7 +257,10 @@ func (t *table) decide() error {
 		if n := len(c.sorted()); t.cfg.Columns[c.Name] == nil && c.whole() && n > 2 && n <= fewNumbers && 4*n <= c.n {
 			doubts = append(doubts, c.Name)
 		}
-		if x := c.code(); x != 0 {
+		if t.cfg.Columns[c.Name] == nil && c.compact() {
+			days = append(days, c.Name)
+		}
+		if x := c.code(); x != "" {
 			codes[x] = append(codes[x], c.Name)
 		}
 	}
@@ -256,14 +272,19 @@ func (t *table) decide() error {
 	for i, f := range forms {
 		t.list(fmt.Sprintf("of them %s: ", f.says), written[i])
 		t.list(fmt.Sprintf("no day above 12 tells the order of day and month; data.columns = { NAME = %q } takes the other: ",
-			forms[i^1].kind), doubtful[i])
+			forms[min(i^1, formCompact)].kind), doubtful[i])
 	}
-	t.list("columns that number the rows, which data.drop_columns leaves out: ", rows)
+	t.list(`numbers that are dates, such as 20250131, if data.columns = { NAME = "date YMD" } says so: `, days)
+	if len(rows) > 0 {
+		t.note("columns that number the rows; to leave them out, data.drop_columns = [%s]",
+			strings.Join(list.Of(rows, strconv.Quote), ", "))
+	}
+	t.list("columns of one value, which tell nothing: ", constant)
 	t.list("columns taken for categories (how many): ", categories)
 	t.list(`numbers of few values, which data.columns = { NAME = "category" } makes categories: `, doubts)
 	t.list("columns without any value are left out: ", empty)
 	for _, x := range slices.Sorted(maps.Keys(codes)) {
-		t.list(fmt.Sprintf(`%[1]v is far from other values; if it stands for none, data.missing = ["%[1]v"]: `, x), codes[x])
+		t.list(fmt.Sprintf(`%[1]s is far from other values; if it stands for none, data.missing = ["%[1]s"]: `, x), codes[x])
 	}
 	return nil
 }
@@ -280,6 +301,9 @@ func (t *table) classes() error {
 	if given != nil && given != typeNumber && given != typeCategory {
 		return fmt.Errorf("data.columns.%s = %q: the label's type must be number or category", name, given)
 	}
+	if x := c.code(); x != "" && x != "-1" {
+		t.note(`label %s: %s may stand for no value; data.missing = ["%[2]s"] leaves its rows out`, name, x)
+	}
 	if given == typeNumber || given == nil && c.odd == "" && (c.many || !c.whole() || len(c.sorted()) > mostClasses) {
 		t.fed.Target, t.fed.Classes = data.Numbers, 1
 		t.note("label %s: numbers to predict; data.columns = { %[1]s = \"category\" } makes classes of them", name)
@@ -289,6 +313,9 @@ func (t *table) classes() error {
 	}
 	if err := c.categories(nil); err != nil {
 		return err
+	}
+	if len(c.Values) == 1 {
+		t.note("label %s: all are of one class; there is nothing to learn", name)
 	}
 	t.fed.Classes, t.fed.ClassNames = len(c.Values), c.Values
 	way := ""
