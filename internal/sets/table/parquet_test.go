@@ -108,7 +108,7 @@ func TestParquetIsAsText(t *testing.T) {
 			t.Errorf("%d rows: from Parquet\n%.3000s\nfrom text\n%.3000s", n, got, want)
 		}
 		cfg.LabelColumn, cfg.ClientColumn, cfg.DropColumns = "", "site", []string{"x"}
-		want := `data.label_column is not set, data.client_column = "site" is no column; the columns of `
+		want = `data.label_column is not set, data.client_column = "site" is no column; the columns of `
 		if got := opened(t, cfg); !strings.Contains(got, want) {
 			t.Errorf("%s, want %s", got, want)
 		}
