@@ -63,6 +63,9 @@ func Remeasure(ctx context.Context, s Setup, eval config.Eval, sha256 string) (*
 	return &again, err
 }
 
+// OtherData is the error of CheckData if only the data differ.
+type OtherData = replay.OtherData
+
 // CheckData returns an error if the study in s.Store began on other data.
 func CheckData(ctx context.Context, s Setup) error {
 	return replay.CheckData(ctx, s.Store, &s.Config, s.Data, s.Model)

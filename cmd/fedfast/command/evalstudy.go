@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
@@ -21,6 +22,7 @@ type savedModel struct {
 	dir    string
 	stored *result.Stored // nil where there is no record
 	sha256 string         // of the weights that the study saved there
+	path   string         // of the study's data
 }
 
 // findSaved finds the study in a directory that saved the model, and the hyperparameters
@@ -64,10 +66,13 @@ func (s *savedModel) remeasure(ctx context.Context, a *app, setup *study.Setup, 
 	if err == nil {
 		return again, nil
 	}
-	if ctx.Err() != nil {
+	_, other := errors.AsType[study.OtherData](err)
+	if ctx.Err() != nil || other && setup.Config.Data.Path == s.path {
 		return nil, err
 	}
-	if setup.Config.Eval.Personalized {
+	if other {
+		r.Notes = slices.Insert(r.Notes, 0, fmt.Sprintf("these are the errors on other data than the study's: %v", err))
+	} else if setup.Config.Eval.Personalized {
 		r.Notes = append(r.Notes, fmt.Sprintf("personalized errors differ from the study's: the method's state of clients and rounds is not available, and all clients have the hyperparameters of most: %v", err))
 	}
 	return nil, nil
@@ -84,6 +89,7 @@ func (s *savedModel) again(ctx context.Context, a *app, setup *study.Setup, sha2
 	if err != nil {
 		return nil, err
 	}
+	s.path = recorded.Data.Path
 	same := setup.Config
 	same.Eval = recorded.Eval
 	if config.FromFile(recorded.Init) && same.Init == "" {

@@ -1,12 +1,9 @@
 package config
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,6 +14,7 @@ import (
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/internal/limit"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/sets/own"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
 	"github.com/fedfast/fedfast/tuners"
@@ -520,12 +518,11 @@ func (c *Config) data() data.Config {
 // directory.
 func (c *Config) Absolute() (err error) {
 	c.Tuner.From = slices.Clone(c.Tuner.From)
+	folder, err := os.Getwd()
 	for _, path := range c.files() {
-		if *path, err = filepath.Abs(*path); err != nil {
-			return err
-		}
+		*path = own.Join(folder, *path)
 	}
-	return nil
+	return err
 }
 
 // files returns the names of files and folders, by the keys that have them; those of
@@ -550,7 +547,7 @@ func (c *Config) files() map[string]*string {
 // Missing returns the keys of the files that a study needs to go on and that are not there.
 func (c *Config) Missing() (keys []string) {
 	for key, path := range c.files() {
-		if _, err := os.Stat(*path); errors.Is(err, fs.ErrNotExist) && slices.Contains(movable, key) {
+		if !own.IsThere(*path) && slices.Contains(movable, key) {
 			keys = append(keys, key)
 		}
 	}

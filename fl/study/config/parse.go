@@ -14,6 +14,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/sets/own"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -231,12 +232,10 @@ func (r *resolver) findFiles(folder string) {
 	files := r.config.files()
 	for _, key := range slices.Sorted(maps.Keys(files)) {
 		name := *files[key]
-		beside := filepath.Join(folder, name)
-		_, missing := os.Stat(name)
-		_, err := os.Stat(beside)
+		beside := own.Join(folder, name)
 		switch {
-		case filepath.IsAbs(name) || filepath.Clean(folder) == "." || err != nil:
-		case missing != nil:
+		case filepath.IsAbs(name) || filepath.Clean(folder) == "." || !own.IsThere(beside):
+		case !own.IsThere(name):
 			*files[key] = beside
 			r.places.note(key, fmt.Sprintf("%s = %q: %s, in the folder of the study file, since the working folder has none", key, name, beside))
 		default:

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/sys/regular"
 )
@@ -115,27 +116,79 @@ func Base(path string) (base, ending string) {
 	return strings.TrimSuffix(name, ending), strings.ToLower(ending)
 }
 
-// Find lists the files of training and of test samples at a path: one file, those of patterns with commas between, or
-// those
-// of a folder, or of its folder data, and of folders there that are named for a part, that have the first of
-// some endings that any has. Files, or their folders, whose names have the word test are for testing, and
-// those of validation where there are none. Notes say which these are, and what it leaves out of a folder.
-func Find(path string, endings ...string) (train, test, notes []string, err error) {
-	info, err := os.Stat(path)
-	pattern := errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?[,")
-	for one := range strings.SplitSeq(path, ",") {
-		if found, _ := filepath.Glob(strings.TrimSpace(one)); pattern && strings.Contains(path, ",") && found == nil {
-			return nil, nil, nil, fmt.Errorf("data.path = %q: no such file as %s", path, oneline.Name(strings.TrimSpace(one)))
+// split returns the paths of a list with commas between; one that is there as a whole is no list.
+func split(path string) []string {
+	if _, err := os.Stat(path); err == nil {
+		return []string{path}
+	}
+	return list.Of(strings.Split(path, ","), strings.TrimSpace)
+}
+
+// Join returns a path, each of a list, as one from a folder, unless it is absolute.
+func Join(folder, path string) string {
+	join := func(path string) string {
+		if filepath.IsAbs(path) {
+			return filepath.Clean(path)
+		}
+		return filepath.Join(folder, path)
+	}
+	if _, err := os.Stat(join(path)); err == nil {
+		return join(path)
+	}
+	return strings.Join(list.Of(split(path), join), ",")
+}
+
+// IsThere reports whether there is a file or a folder at a path, for each pattern and path of a list.
+func IsThere(path string) bool {
+	for _, one := range split(path) {
+		found, _ := filepath.Glob(one) // a wrong pattern matches nothing
+		if _, err := os.Stat(one); errors.Is(err, fs.ErrNotExist) && found == nil {
+			return false
 		}
 	}
+	return true
+}
+
+// match lists the files of paths and patterns with commas between, and which of them are named as they are.
+func match(path string) (files, named []string, err error) {
+	for _, one := range split(path) {
+		found, _ := filepath.Glob(one) // a wrong pattern matches nothing
+		if info, err := os.Stat(one); err == nil && info.IsDir() {
+			return nil, nil, fmt.Errorf("data.path = %q: %s is a folder; list its files, such as %[2]s/*", path, one)
+		} else if err == nil {
+			found, named = []string{one}, append(named, one)
+		}
+		if found == nil && strings.Contains(path, ",") {
+			return nil, nil, fmt.Errorf("data.path = %q: no such file as %s", path, oneline.Name(one))
+		}
+		before := files
+		files = append(files, list.Where(found, func(f string) bool { return !slices.Contains(before, f) })...)
+	}
+	return files, named, nil
+}
+
+// Find lists the files of training and of test samples at a path: one file, those of paths and patterns with commas
+// between, or those of a folder, or of its folder data, and of folders there that are named for a part. It leaves out
+// those that are not named and lack the first of some endings that any has. Files, or their folders, whose names have
+// the word test are for testing, and those of validation where there are none. Notes say which these are, and what it
+// leaves out.
+func Find(path string, endings ...string) (train, test, notes []string, err error) {
+	info, err := os.Stat(path)
+	pattern := err != nil && strings.ContainsAny(path, "*?[,")
+	var files, listed []string
+	if pattern {
+		files, listed, err = match(path)
+	}
 	switch {
-	case err != nil && !pattern:
+	case err != nil:
 		return nil, nil, nil, err
 	case !pattern && !info.IsDir():
 		return []string{path}, nil, nil, nil
 	}
 	for _, dir := range []string{path, filepath.Join(path, "data")} {
-		files := filesIn(dir, pattern)
+		if !pattern {
+			files = filesIn(dir)
+		}
 		i := slices.IndexFunc(endings, func(ending string) bool {
 			return slices.ContainsFunc(files, func(f string) bool { _, has := Base(f); return has == ending })
 		})
@@ -153,7 +206,7 @@ func Find(path string, endings ...string) (train, test, notes []string, err erro
 				part = paired(base, bases)
 			}
 			to := map[int]*[]string{Train: &train, Test: &test, Valid: &valid}[part]
-			if i < 0 || ending != endings[i] {
+			if (i < 0 || ending != endings[i]) && !slices.Contains(listed, f) {
 				to = &left
 			}
 			*to = append(*to, f)
@@ -178,17 +231,8 @@ func Find(path string, endings ...string) (train, test, notes []string, err erro
 	return nil, nil, nil, fmt.Errorf("%s: no %s file of training samples in it, nor in data/", path, strings.Join(endings, ", "))
 }
 
-// filesIn lists the files that patterns match, or those in a folder and in its folders that are named for
-// a part of the samples.
-func filesIn(dir string, pattern bool) []string {
-	if pattern {
-		var files []string
-		for one := range strings.SplitSeq(dir, ",") {
-			found, _ := filepath.Glob(strings.TrimSpace(one)) // a wrong pattern matches nothing
-			files = append(files, found...)
-		}
-		return files
-	}
+// filesIn lists the files in a folder and in its folders that are named for a part of the samples.
+func filesIn(dir string) []string {
 	var files []string
 	entries, _ := os.ReadDir(dir) // data may be missing
 	for _, e := range entries {

@@ -723,6 +723,25 @@ func TestOddFiles(t *testing.T) {
 			[]string{"[b e] 4+4 of 3"},
 		},
 		{
+			"several files of other endings",
+			map[string]string{"b.csv": plain, "a.dat": plain, "c.tsv": plain, "d.csv": plain, "d.md": "x"},
+			func(c *data.Config) {
+				c.ClientColumn, c.DropColumns = "", []string{"who"}
+				list := []string{"b.csv", "a.dat", "c.tsv", "b.csv", "d.*"}
+				for i, name := range list {
+					list[i] = filepath.Join(c.Path, name)
+				}
+				c.Path = strings.Join(list, ",")
+			},
+			[]string{"[a b c d] 4+4+4+4 of 3", "files that are left out: ", "d.md"},
+		},
+		{
+			"a folder among several files",
+			map[string]string{"b.csv": plain, "d/e.csv": plain},
+			func(c *data.Config) { c.Path = filepath.Join(c.Path, "b.csv") + "," + filepath.Join(c.Path, "d") },
+			[]string{"d is a folder; list its files, such as "},
+		},
+		{
 			"several files, one of which is not there",
 			map[string]string{"b.csv": plain, "a.csv": plain},
 			func(c *data.Config) { c.Path = filepath.Join(c.Path, "b.csv") + "," + filepath.Join(c.Path, "x.csv") },
