@@ -46,7 +46,7 @@ func (c *Column) Cell(v Value) (text string, x float64, err error) {
 		v.Int = int64(uint32(v.Int))
 	case c.Unsigned && v.Int < 0:
 		return strconv.FormatUint(uint64(v.Int), 10), 0, nil
-	case c.Scale == 1 && max(v.Int, -v.Int) > 1<<53:
+	case c.Scale == 1 && max(v.Int, -v.Int) >= 1<<53:
 		return strconv.FormatInt(v.Int, 10), 0, nil
 	}
 	return "", float64(v.Int) / c.Scale, nil
@@ -60,7 +60,9 @@ func (c *Column) bytes(b []byte) (text string, x float64, err error) {
 		if len(b) > 0 && b[0] >= 1<<7 { // the sign
 			whole.Sub(whole, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
 		}
-		x, _ = new(big.Float).SetInt(whole).Float64()
+		if x, _ = new(big.Float).SetInt(whole).Float64(); c.Scale == 1 && math.Abs(x) >= 1<<53 {
+			return whole.String(), 0, nil
+		}
 		return "", x / c.Scale, nil
 	case c.uuid && len(b) == 16:
 		return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]), 0, nil

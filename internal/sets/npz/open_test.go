@@ -465,6 +465,12 @@ func TestOpenOwnErrors(t *testing.T) {
 			Values: []float64{0, 1.5},
 		}}, `array client: 1.5 names a client; read are integers and names: save client.astype(str)`},
 		{
+			"clients that are rounded", "npz-images",
+			[]npztest.Array{x, y, {Name: "client", Shape: []int{2}, Values: []float64{0, 1 << 60}}},
+			`floats round ids from 9007199254740992, so that clients may become one; read are integers and names: ` +
+				`read ids as texts where they come from, as by pandas.read_csv(file, dtype={"client": str})`,
+		},
+		{
 			"a client that is missing", "npz-images",
 			[]npztest.Array{x, y, {
 				Name: "client", Shape: []int{2},

@@ -131,7 +131,7 @@ func (a *Array) Ints(least, most int32) ([]int32, error) {
 // whole returns what reads an integer, nil of another type; ok is false for
 // one that a float64 does not hold.
 func (a *Array) whole() func(b []byte) (x float64, ok bool) {
-	const exact = 1 << 53
+	const exact = own.Exact
 	if !strings.ContainsRune("uib", rune(a.Kind)) || !slices.Contains([]int{1, 2, 4, 8}, a.Size) {
 		return nil
 	}
@@ -168,13 +168,17 @@ func (a *Array) Texts() ([]string, error) {
 			out[i] = strconv.FormatInt(int64(a.order.Uint64(a.bytes[8*i:])), 10)
 		}
 	case get != nil:
+		exact := float64(own.Exact)
+		if a.Size == 4 && a.Kind == 'f' {
+			exact = own.Exact32
+		}
 		for i := range out {
 			x, _ := get(a.bytes[i*a.Size:])
 			if x != x {
 				return nil, a.missing(i, x)
 			}
 			var err error
-			if out[i], err = own.Whole(a.Name, x); err != nil {
+			if out[i], err = own.Whole(a.Name, x, exact); err != nil {
 				return nil, a.errorf("%w", err)
 			}
 		}

@@ -64,7 +64,7 @@ var (
 	words = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
 	parts = map[string]int{
 		"train": Train, "training": Train, "traindata": Train, "trainset": Train, "testdata": Test, "testset": Test,
-		"test": Test, "tests": Test, "testing": Test, "tst": Test, "holdout": Test,
+		"test": Test, "tests": Test, "testing": Test, "tst": Test, "holdout": Test, "heldout": Test,
 		"val": Valid, "valid": Valid, "validation": Valid, "validate": Valid, "dev": Valid, "eval": Valid, "evaluation": Valid,
 	}
 )
@@ -78,6 +78,7 @@ func Part(path string) (part int, named bool) {
 	for i, word := range found {
 		found[i] = strings.ToLower(word)
 	}
+	found = append(found, strings.Join(found, "")) // held-out
 	for _, word := range []string{"train", "training"} {
 		if slices.Contains(found, word) {
 			return Train, true
@@ -91,20 +92,37 @@ func Part(path string) (part int, named bool) {
 	return Train, false
 }
 
-// paired returns the part that a file is for by a word at the beginning or the end of its name, where a file beside it
-// has the same name with train.
+// plain leaves the letters and digits of the name of a file, small ones.
+func plain(path string) string {
+	base, _ := Base(path)
+	return strings.Join(letters.FindAllString(strings.ToLower(base), -1), "")
+}
+
+var letters = regexp.MustCompile(`[\pL\d]+`)
+
+// paired returns the part that a file is for by a word at the beginning or the end of its name, where one of all files,
+// whose names are plain, has the same name with train. The ends tr and te, which are also languages, say it where all
+// have them.
 func paired(base string, all []string) (part int) {
-	base = strings.ToLower(base)
-	for _, word := range slices.Sorted(maps.Keys(parts)) {
-		part = parts[word]
+	short := !slices.ContainsFunc(all, func(base string) bool { return !shorts.MatchString(base) })
+	for _, word := range append(slices.Sorted(maps.Keys(parts)), "te") {
 		before, last := strings.CutSuffix(base, word)
 		after, first := strings.CutPrefix(base, word)
-		if part != Train && (last && slices.Contains(all, before+"train") || first && slices.Contains(all, "train"+after)) {
-			return part
+		part, trains := parts[word], []string{"train", "training"}
+		if word == "te" {
+			part, trains = Test, []string{"tr"}
+		}
+		for _, train := range trains {
+			is := last && slices.Contains(all, before+train) || first && slices.Contains(all, train+after)
+			if is && part != Train && (short || train != "tr") {
+				return part
+			}
 		}
 	}
 	return Train
 }
+
+var shorts = regexp.MustCompile(`^t[re]|t[re]$`)
 
 // packings are the ends of the names of packed files.
 var packings = regexp.MustCompile(`\.(gz|zst)$`)
@@ -194,8 +212,7 @@ func Find(path string, endings ...string) (train, test, notes []string, err erro
 		})
 		var left, valid, bases []string
 		for _, f := range files {
-			base, _ := Base(f)
-			bases = append(bases, strings.ToLower(base))
+			bases = append(bases, plain(f))
 		}
 		for _, f := range files {
 			base, ending := Base(f)
@@ -203,7 +220,7 @@ func Find(path string, endings ...string) (train, test, notes []string, err erro
 			if folder, within := Part(filepath.Dir(f)); !named && within && filepath.Dir(f) != filepath.Clean(dir) {
 				part = folder
 			} else if !named {
-				part = paired(base, bases)
+				part = paired(plain(f), bases)
 			}
 			to := map[int]*[]string{Train: &train, Test: &test, Valid: &valid}[part]
 			if (i < 0 || ending != endings[i]) && !slices.Contains(listed, f) {

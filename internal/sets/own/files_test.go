@@ -17,9 +17,20 @@ func TestPairedNames(t *testing.T) {
 		{[]string{"TestIMDB.csv", "TrainIMDB.csv"}, []string{"TrainIMDB.csv"}, []string{"TestIMDB.csv"}},
 		{[]string{"testA1.csv", "trainA1.csv"}, []string{"trainA1.csv"}, []string{"testA1.csv"}},
 		{[]string{"xtrain.csv", "xval.csv"}, []string{"xtrain.csv"}, []string{"xval.csv"}},
+		{[]string{"KDDTest+.csv", "KDDTrain+.csv"}, []string{"KDDTrain+.csv"}, []string{"KDDTest+.csv"}},
+		{[]string{"IMDBTest.csv", "IMDB_Train.csv"}, []string{"IMDB_Train.csv"}, []string{"IMDBTest.csv"}},
+		{[]string{"Xte.csv", "Xtr.csv"}, []string{"Xtr.csv"}, []string{"Xte.csv"}},
+		{[]string{"te.csv", "tr.csv"}, []string{"tr.csv"}, []string{"te.csv"}},
+		{[]string{"heldout/p0.csv", "train/p1.csv"}, []string{"p1.csv"}, []string{"p0.csv"}},
+		{[]string{"held-out.csv", "rows.csv"}, []string{"rows.csv"}, []string{"held-out.csv"}},
+		{[]string{"en.csv", "te.csv", "tr.csv"}, []string{"en.csv", "te.csv", "tr.csv"}, nil},
 		{[]string{"contest.csv", "latest.csv"}, []string{"contest.csv", "latest.csv"}, nil},
 	} {
-		dir := settest.Folder(t, map[string]string{tt.files[0]: "x", tt.files[1]: "y"})
+		files := map[string]string{}
+		for _, name := range tt.files {
+			files[name] = "x"
+		}
+		dir := settest.Folder(t, files)
 		train, test, _, err := own.Find(dir, ".csv")
 		settest.Must(t, err)
 		if !slices.Equal(list.Of(train, filepath.Base), tt.train) || !slices.Equal(list.Of(test, filepath.Base), tt.test) {

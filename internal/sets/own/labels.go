@@ -42,9 +42,21 @@ func IsMissing(text string) bool {
 	return text == "NA" || text == "NaT" || text == "None"
 }
 
-// Whole returns the text of a number that names a client.
-func Whole(name string, x float64) (string, error) {
-	if x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+// Exact and Exact32 are where floats begin to round integers.
+const (
+	Exact   = 1 << 53
+	Exact32 = 1 << 24
+)
+
+// Whole returns the text of a number that names a client, a float that rounds integers from exact.
+func Whole(name string, x, exact float64) (string, error) {
+	if math.Abs(x) >= exact {
+		name = strings.TrimPrefix(name, "frame.")
+		there := fmt.Sprintf("%v names a client, but floats round ids from %.0f, so that clients may become one", x, exact)
+		return "", Refused(there, "integers and names",
+			fmt.Sprintf("read ids as texts where they come from, as by pandas.read_csv(file, dtype={%q: str})", name))
+	}
+	if x != math.Trunc(x) {
 		return "", Refused(fmt.Sprintf("%v names a client", x), "integers and names", fmt.Sprintf("save %s.astype(str)", name))
 	}
 	return strconv.FormatFloat(x+0, 'f', 0, 64), nil // + 0 for -0

@@ -170,10 +170,10 @@ func TestMissingAndWhole(t *testing.T) {
 		}
 	}
 	for x, want := range map[float64]string{
-		3: "3", -2: "-2", math.Copysign(0, -1): "0", 1 << 52: "4503599627370496",
+		3: "3", -2: "-2", math.Copysign(0, -1): "0", 1 << 52: "4503599627370496", 1 << 53: "",
 		0.5: "", math.Inf(1): "", 1e300: "",
 	} {
-		if got, err := Whole("client", x); got != want || (err == nil) != (want != "") {
+		if got, err := Whole("client", x, Exact); got != want || (err == nil) != (want != "") {
 			t.Errorf("%v: %q, %v", x, got, err)
 		}
 	}

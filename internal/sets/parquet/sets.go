@@ -198,6 +198,10 @@ func (o *own) readClients(ctx context.Context) error {
 		if leaf == nil {
 			continue
 		}
+		exact := float64(ownsets.Exact)
+		if leaf.Kind == parquet.Float {
+			exact = ownsets.Exact32
+		}
 		err = f.Each(ctx, leaf, func(row int, v parquet.Value) error {
 			if err := f.Budget.Take(textSize + int64(len(v.Bytes))); err != nil {
 				return fmt.Errorf("the clients up to row %d: %w", row, err)
@@ -212,7 +216,7 @@ func (o *own) readClients(ctx context.Context) error {
 			case id == "" && x != x:
 				return fmt.Errorf("the client of row %d is missing; leave such rows out: %s", row, ownsets.Keep("frame."+leaf.Path[0], "%s.notna()"))
 			case id == "":
-				id, err = ownsets.Whole("frame."+leaf.Path[0], x)
+				id, err = ownsets.Whole("frame."+leaf.Path[0], x, exact)
 			}
 			o.clients = append(o.clients, id)
 			return err

@@ -199,6 +199,10 @@ func TestColumnsTaken(t *testing.T) {
 			"0.5 names a client; read are integers and names: save frame.client.astype(str)",
 		},
 		{
+			rows[int32, float32](t, []int32{0, 1, 1}, []float32{1 << 24, 1, 1}),
+			`floats round ids from 16777216, so that clients may become one; read are integers and names: read ids as texts`,
+		},
+		{
 			rows[int32, float64](t, []int32{0, 1, 1}, []float64{3, nan, 1}),
 			"the client of row 2 is missing; leave such rows out: frame = frame[frame.client.notna()]",
 		},

@@ -787,6 +787,18 @@ func TestOddFiles(t *testing.T) {
 			[]string{`a.csv line 6: no client (data.client_column); leave such rows out`},
 		},
 		{
+			"ids that were floats",
+			map[string]string{"a.csv": plain + "1,m,1,1.43628E+18\n"},
+			nil,
+			[]string{`a.csv line 6: 1.43628e+18 names a client, but floats round ids from 9007199254740992`},
+		},
+		{
+			"ids that look like floats",
+			map[string]string{"a.csv": plain + "1,m,1,12e34\n1,m,1,1.5\n1,m,1,20260101123456789012\n"},
+			nil,
+			[]string{"[1.5 12e34 20260101123456789012 a b]"},
+		},
+		{
 			"other data",
 			map[string]string{"a.csv": plain},
 			func(c *data.Config) { c.Name, c.Path = "fashion-small", "" },

@@ -186,9 +186,14 @@ func (t *table) file(ctx context.Context, path string, budget *memory.Budget, se
 	return f.each(ctx, read, func(i, line int, text string, x float64) error {
 		if i == owner {
 			if text == "" && x == x {
-				if text, err = own.Whole(names[i], x); err != nil {
-					return fmt.Errorf("%s %s %d: %w", path, t.kind.row, line, err)
+				text, err = own.Whole(names[i], x, own.Exact)
+			} else if rounded.MatchString(text) {
+				if x, _ = strconv.ParseFloat(strings.Replace(text, ",", ".", 1), 64); math.Abs(x) >= own.Exact {
+					_, err = own.Whole(names[i], x, own.Exact)
 				}
+			}
+			if err != nil {
+				return fmt.Errorf("%s %s %d: %w", path, t.kind.row, line, err)
 			}
 			if own.IsMissing(text) {
 				return fmt.Errorf("%s %s %d: no client (data.client_column); leave such rows out", path, t.kind.row, line)
@@ -210,6 +215,9 @@ func (t *table) file(ctx context.Context, path string, budget *memory.Budget, se
 		return columns[i].add(text, x, path, line)
 	})
 }
+
+// rounded is a float as pandas and spreadsheets write it in place of an integer.
+var rounded = regexp.MustCompile(`^[-+]?\d+([.,]\d*|[.,]\d+[eE]\+?\d+|[eE]\+\d+)$`)
 
 // part is a word of a name that says which part of a client's samples a file holds.
 var part = regexp.MustCompile(`(?i)[-_. ](training|train|testing|test|validation|valid|val)$|` +
