@@ -30,7 +30,9 @@ var (
 // pack runs .ci/wheel and returns the path that it prints.
 func pack(dir string, args ...string) (string, error) {
 	var problem strings.Builder
-	cmd := exec.Command("python3", append([]string{filepath.Join(root, ".ci", "wheel"), "--out", dir}, args...)...)
+	notices := filepath.Join(root, "LICENSE") // stands in for those of the modules
+	fixed := []string{filepath.Join(root, ".ci", "wheel"), "--out", dir, "--notices", notices}
+	cmd := exec.Command("python3", append(fixed, args...)...)
 	cmd.Stderr = &problem
 	out, err := cmd.Output()
 	if err != nil {
@@ -136,7 +138,8 @@ func TestMetadata(t *testing.T) {
 	for _, want := range []string{
 		"Metadata-Version: 2.4", "Name: fedfast", "Version: " + version(t) + ".dev0+gab12",
 		"License-Expression: Apache-2.0",
-		"License-File: LICENSE", "Requires-Python: >=3.9", "Requires-Dist: numpy",
+		"License-File: LICENSE", "License-File: THIRD_PARTY_NOTICES.txt",
+		"Requires-Python: >=3.9", "Requires-Dist: numpy",
 		`Requires-Dist: pandas; extra == "tables"`,
 	} {
 		if !strings.Contains(head+"\n", want+"\n") {
@@ -146,7 +149,9 @@ func TestMetadata(t *testing.T) {
 	if !strings.HasPrefix(readme, "# ") {
 		t.Errorf("the description begins with %.40q", readme)
 	}
-	for _, name := range []string{"fedfast/py.typed", "fedfast/__main__.py", info + "licenses/LICENSE"} {
+	licenses := info + "licenses/"
+	for _, name := range []string{"fedfast/py.typed", "fedfast/__main__.py", licenses + "LICENSE",
+		licenses + "THIRD_PARTY_NOTICES.txt"} {
 		if _, ok := files[name]; !ok {
 			t.Errorf("the wheel lacks %s", name)
 		}
