@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +17,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/plan"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/sets/table"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
@@ -47,7 +47,7 @@ func newPlan(a *app) *cobra.Command {
 		Short:             "Answer, before a deployment, what a real federation would try out",
 		Long: "Answer, before a deployment, what a real federation would try out: whether to federate at all, the\n" +
 			"settings, how many rounds, local epochs and clients a round, what a slow site and privacy cost. The\n" +
-			"configuration is the study file FILE or a preset (default: quickstart); with FILE.csv, logistic\n" +
+			"configuration is the study file FILE or a preset (default: quickstart); with a table, logistic\n" +
 			"regression on that table. Studies in --study train it, as many and as large as the budget pays for by\n" +
 			"an estimate; what does not fit is named. The same command goes on where it was stopped. The answers\n" +
 			"are printed, and in report.html there.\n\n" +
@@ -103,7 +103,11 @@ func (o *planOptions) run(ctx context.Context, a *app, args []string, given bool
 	if err != nil {
 		return err
 	}
-	say := func(text string) { fmt.Fprintln(a.err, oneline.Of("plan: "+text)) }
+	say := func(text string) {
+		if log == nil { // else all is trained
+			fmt.Fprintln(a.err, oneline.Of("plan: "+text))
+		}
+	}
 	for _, line := range p.Describe() {
 		say(line)
 	}
@@ -155,7 +159,7 @@ func (o *planOptions) open(ctx context.Context, a *app, args []string, set bool,
 	case !began && store.Exists(o.dir):
 		return nil, usageError{fmt.Errorf("--study: %s is a study; choose another directory for the plan", o.dir)}
 	}
-	if len(args) > 0 && strings.Contains(strings.ToLower(filepath.Base(args[0])), ".csv") {
+	if len(args) > 0 && table.IsText(args[0]) {
 		o.base.Text, o.sets, args = ofTable, append([]string{"data.path=" + strconv.Quote(args[0])}, o.sets...), nil
 	}
 	c, places, err := o.load(a, args, "")

@@ -71,7 +71,7 @@ var (
 
 // Part says which part of the samples a file or a folder holds, by the words of its name;
 // named is false where none says so. A name that says train and another part, and one that
-// merely has the word within, is for training: that is safe to look at.
+// merely has the letters within, is for training: that is safe to look at.
 func Part(path string) (part int, named bool) {
 	base := filepath.Base(path)
 	found := words.FindAllString(strings.TrimSuffix(base, filepath.Ext(base)), -1)
@@ -91,6 +91,20 @@ func Part(path string) (part int, named bool) {
 	}
 	return Train, false
 }
+
+// atEnd reports whether the name of a file ends in a word that says which part it holds, before its number.
+func atEnd(base string) bool {
+	found := words.FindAllString(base, -1)
+	for len(found) > 1 && after.MatchString(found[len(found)-1]) {
+		found = found[:len(found)-1]
+	}
+	_, is := parts[strings.ToLower(found[len(found)-1])]
+	_, joined := parts[strings.ToLower(strings.Join(found, ""))]
+	return is || joined
+}
+
+// after matches what may come after the word.
+var after = regexp.MustCompile(`(?i)^(of|data|set|split)$`)
 
 // plain leaves the letters and digits of the name of a file, small ones.
 func plain(path string) string {
@@ -188,8 +202,8 @@ func match(path string) (files, named []string, err error) {
 // Find lists the files of training and of test samples at a path: one file, those of paths and patterns with commas
 // between, or those of a folder, or of its folder data, and of folders there that are named for a part. It leaves out
 // those that are not named and lack the first of some endings that any has. Files, or their folders, whose names have
-// the word test are for testing, and those of validation where there are none. Notes say which these are, and what it
-// leaves out.
+// the word test, at the end unless some say train, are for testing, and those of validation where there are none.
+// Notes say which these are, and what it leaves out.
 func Find(path string, endings ...string) (train, test, notes []string, err error) {
 	info, err := os.Stat(path)
 	pattern := err != nil && strings.ContainsAny(path, "*?[,")
@@ -210,17 +224,24 @@ func Find(path string, endings ...string) (train, test, notes []string, err erro
 		i := slices.IndexFunc(endings, func(ending string) bool {
 			return slices.ContainsFunc(files, func(f string) bool { _, has := Base(f); return has == ending })
 		})
-		var left, valid, bases []string
+		var left, valid, bases, within []string
+		trains := false // some name says train
 		for _, f := range files {
-			bases = append(bases, plain(f))
+			base, _ := Base(f)
+			part, named := Part(base + ".")
+			bases, trains = append(bases, plain(f)), trains || named && part == Train
 		}
 		for _, f := range files {
 			base, ending := Base(f)
 			part, named := Part(base + ".")
-			if folder, within := Part(filepath.Dir(f)); !named && within && filepath.Dir(f) != filepath.Clean(dir) {
+			folder, foldered := Part(filepath.Dir(f))
+			switch {
+			case !named && foldered && filepath.Dir(f) != filepath.Clean(dir):
 				part = folder
-			} else if !named {
+			case !named:
 				part = paired(plain(f), bases)
+			case i >= 0 && ending == endings[i] && part != Train && !trains && !atEnd(base):
+				part, within = Train, append(within, f)
 			}
 			to := map[int]*[]string{Train: &train, Test: &test, Valid: &valid}[part]
 			if (i < 0 || ending != endings[i]) && !slices.Contains(listed, f) {
@@ -241,6 +262,7 @@ func Find(path string, endings ...string) (train, test, notes []string, err erro
 		}
 		note("files that are left out: ", append(left, valid...))
 		note("files with test samples, by their names: ", slices.Clone(test))
+		note("files for training, though their names have words such as test: ", within)
 		if len(train) > 0 {
 			return train, test, notes, nil
 		}

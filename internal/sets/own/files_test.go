@@ -24,6 +24,9 @@ func TestPairedNames(t *testing.T) {
 		{[]string{"heldout/p0.csv", "train/p1.csv"}, []string{"p1.csv"}, []string{"p0.csv"}},
 		{[]string{"held-out.csv", "rows.csv"}, []string{"rows.csv"}, []string{"held-out.csv"}},
 		{[]string{"en.csv", "te.csv", "tr.csv"}, []string{"en.csv", "te.csv", "tr.csv"}, nil},
+		{[]string{"eval_center.csv", "test_hosp.csv"}, []string{"eval_center.csv", "test_hosp.csv"}, nil},
+		{[]string{"train.csv", "validation_matched.csv"}, []string{"train.csv"}, []string{"validation_matched.csv"}},
+		{[]string{"north.csv", "Test Data 1.csv"}, []string{"north.csv"}, []string{"Test Data 1.csv"}},
 		{[]string{"contest.csv", "latest.csv"}, []string{"contest.csv", "latest.csv"}, nil},
 	} {
 		files := map[string]string{}

@@ -723,7 +723,7 @@ func TestOddFiles(t *testing.T) {
 			[]string{"[b e] 4+4 of 3"},
 		},
 		{
-			"several files of other endings",
+			"other endings",
 			map[string]string{"b.csv": plain, "a.dat": plain, "c.tsv": plain, "d.csv": plain, "d.md": "x"},
 			func(c *data.Config) {
 				c.ClientColumn, c.DropColumns = "", []string{"who"}

@@ -31,6 +31,15 @@ type kind struct {
 	open    func(*data.Config, string) (source, error)
 }
 
+// ofText are the endings of tables in text form.
+var ofText = []string{".csv", ".tsv", ".data", ".txt"}
+
+// IsText reports whether the name of a file, packed or not, is that of a table in text form.
+func IsText(path string) bool {
+	_, ending := own.Base(path)
+	return slices.Contains(ofText, ending)
+}
+
 // Sets returns the sets of users' own tables.
 func Sets() []data.Set {
 	set := func(name, form, files string, k kind) data.Set {
@@ -59,7 +68,7 @@ func Sets() []data.Set {
 	return []data.Set{
 		set("csv", "in text form, with tabs, semicolons, | or commas between fields",
 			".csv, .tsv, .data or .txt files, plain, .gz or .zst",
-			kind{[]string{".csv", ".tsv", ".data", ".txt"}, "line", openRows}),
+			kind{ofText, "line", openRows}),
 		set("parquet-columns", "in Parquet's format, a row a sample, as DataFrame.to_parquet saves them", ".parquet files",
 			kind{[]string{".parquet", ".pq"}, "row", openParquet}),
 	}

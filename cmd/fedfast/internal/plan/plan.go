@@ -236,7 +236,7 @@ func (p *Plan) fit(tune float64, costs map[string]float64) error {
 // Describe says in lines what is known of the data, what a plan trains, and what it leaves out.
 func (p *Plan) Describe() []string {
 	text := fmt.Sprintf("%d clients; tuning in %s, trainings of %s with %d seeds; estimated: %.3g of %v min", p.Clients,
-		oneline.Count(p.base.Budget.Rounds, "round"), p.trained(), p.Seeds, p.Estimate, p.Minutes)
+		oneline.Count(p.base.Budget.Rounds, "round"), p.trained(), p.Seeds, p.Estimate, math.Round(1000*p.Minutes)/1000)
 	left := list.Of(p.LeftOut, func(text string) string { return "left out: " + text })
 	return slices.Concat(p.Notes, []string{text}, left)
 }
