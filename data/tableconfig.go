@@ -22,7 +22,7 @@ type TableConfig struct {
 	Header    *bool  `toml:"header" with:"csv" doc:"the first row has the names of the columns, else they are X1, X2, ...; default: if none of its fields is a number"`
 	Delimiter string `toml:"delimiter" with:"csv" doc:"character between fields; default: the first of tab, ; | and , in the first row" also:"separator sep"`
 	Decimal   string `toml:"decimal" of:". ," with:"csv parquet-columns" doc:"decimal sign of numbers; default: ."`
-	Charset   string `toml:"charset" with:"csv" doc:"character set of the files, such as latin1, windows-1252, gbk or utf-16; default: UTF-8"`
+	Charset   string `toml:"charset" with:"csv" doc:"character set of files that are not UTF-8, such as latin1, windows-1252, gbk or utf-16"`
 }
 
 // The words of Impute; others are numbers.

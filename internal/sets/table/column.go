@@ -58,6 +58,9 @@ type column struct {
 	seen    map[string]float32
 	many    bool
 	odd, at string // the first text that is no number, and where it is
+
+	delimiter rune   // of the file that is read, 0 where it has none
+	signs     []sign // of the files that have one
 }
 
 // spot is a place in a file.
@@ -67,9 +70,10 @@ type spot struct {
 }
 
 // spot says where a text is first.
-func (c *column) spot(i int) string {
-	return fmt.Sprintf("%s %s %d", c.spots[i].path, c.row, c.spots[i].line)
-}
+func (c *column) spot(i int) string { return c.where(c.spots[i]) }
+
+// where says where a spot is.
+func (c *column) where(s spot) string { return fmt.Sprintf("%s %s %d", s.path, c.row, s.line) }
 
 // missing reports whether a text stands for no value.
 func (c *column) missing(text string) bool {
@@ -95,11 +99,13 @@ func (c *column) errorf(format string, args ...any) error {
 // add adds the value of a row, a text or else a number, from a line of a file.
 func (c *column) add(text string, x float64, path string, line int) error {
 	read := !c.many || c.form == formCompact || len(c.cfg.Missing) > 0 || math.Abs(x) > math.MaxFloat32
+	written := text
 	if text == "" && x == x && read {
 		text = plain(x)
 	}
 	if place, known := c.seen[text]; known {
 		c.values, c.n = append(c.values, place), c.n+1
+		c.look(written, path, line)
 		return nil
 	}
 	if text == "" && x != x || text != "" && c.missing(text) {
@@ -107,10 +113,12 @@ func (c *column) add(text string, x float64, path string, line int) error {
 		return nil
 	}
 	c.n++
+	c.look(written, path, line)
 	if len(c.texts) == maxTexts && !c.many {
 		c.settle()
 		if c.many = true; c.odd != "" {
-			return cmp.Or(c.mostly(), c.errorf("more than %d different texts, such as %q (%s)", maxTexts, c.odd, c.at))
+			return cmp.Or(c.agree(), c.mostly(),
+				c.errorf("more than %d different texts, such as %q (%s)", maxTexts, c.odd, c.at))
 		}
 		c.seen = nil
 		c.replace(c.number)
@@ -121,8 +129,8 @@ func (c *column) add(text string, x float64, path string, line int) error {
 			x, is = forms[c.form].read(text, c.cfg.Decimal)
 		}
 		if !is {
-			return c.errorf("%q (%s %s %d) is no number, as all before are; add it to data.missing if it stands for no value",
-				text, path, c.row, line)
+			return cmp.Or(c.agree(), c.errorf("%q (%s %s %d) is no number, as all before are; add it to "+
+				"data.missing if it stands for no value", text, path, c.row, line))
 		}
 		c.values = append(c.values, float32(x))
 		return c.id(text, x)
@@ -186,6 +194,9 @@ func (c *column) whole() bool {
 // decide chooses the type of a column: that of data.columns, or by its values.
 func (c *column) decide() error {
 	c.settle()
+	if err := c.agree(); err != nil {
+		return err
+	}
 	given, is := c.cfg.Columns[c.Name]
 	words := strings.SplitN(fmt.Sprint(given), " ", 2)
 	wrong := fmt.Errorf("data.columns.%s = %v: must be number or category, or such as \"number 54.2 9.1\" "+
@@ -222,6 +233,8 @@ func (c *column) guess() error {
 			return err
 		}
 	}
+	dots := slices.IndexFunc(c.signs, func(s sign) bool { return s.is == '?' })
+	point := slices.ContainsFunc(c.signs, func(s sign) bool { return s.is == '.' })
 	comma := slices.IndexFunc(c.texts, func(text string) bool { return strings.Contains(text, ",") })
 	switch texts := len(c.texts); {
 	case c.odd == "" && c.form == formComma && !slices.ContainsFunc(c.texts, hasUnit):
@@ -229,6 +242,9 @@ func (c *column) guess() error {
 	case c.odd == "" && c.form >= formPoint && c.doubt:
 		return c.errorf("%q (%s) has a separator of thousands or a decimal sign; set data.decimal = \".\" or \",\"",
 			c.texts[max(0, comma)], c.spot(max(0, comma)))
+	case c.odd == "" && c.form == formPlain && c.cfg.Decimal == "" && dots >= 0 && !point:
+		return c.errorf("%q (%s) has a separator of thousands or a decimal sign; set data.decimal = \".\" or \",\"",
+			c.signs[dots].text, c.where(c.signs[dots].spot))
 	case c.odd == "" && !c.many:
 		c.replace(c.number)
 		fallthrough

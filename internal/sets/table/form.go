@@ -196,3 +196,89 @@ func (c *column) settle() {
 		c.odd, c.at = c.texts[i], c.spot(i)
 	}
 }
+
+// sign is what a text of a file tells of how the file writes numbers or dates: that '.' or ',' is its decimal sign, or
+// that days ('D') or months ('M') come first. Unless it is clear, the text could be read in the other way.
+type sign struct {
+	is    rune
+	clear bool
+	text  string
+	spot
+}
+
+// signOf returns the sign of a text, 0 if there is none, '?' if its dots are those of thousands or decimal. The
+// delimiter of the file decides where the text does not.
+func signOf(text string, delimiter rune) (is rune, clear bool) {
+	i := strings.IndexAny(text, ",.-/")
+	if i < 0 || i > 3 && text[i] != '.' && text[i] != ',' || !strings.ContainsRune("+-.,0123456789", rune(text[0])) {
+		return 0, false
+	}
+	if m := moment.FindStringSubmatch(text); m != nil {
+		first, _ := strconv.Atoi(m[1])
+		second, _ := strconv.Atoi(m[2])
+		switch {
+		case len(m[1]) == 4 || max(first, second) <= 12:
+			return 0, false
+		case first > 12:
+			return 'D', true
+		}
+		return 'M', true
+	}
+	if !strings.ContainsAny(text, ",.") {
+		return 0, false
+	}
+	_, err := strconv.ParseFloat(text, 64)
+	_, point := amount(".")(text, "")
+	_, comma := amount(",")(text, "")
+	switch {
+	case comma && !point && err != nil:
+		return ',', true
+	case !comma && (point || err == nil):
+		return '.', true
+	case comma && delimiter == ',':
+		return '.', false
+	case comma && delimiter == ';' && strings.Contains(text, "."):
+		return '?', false
+	case comma && delimiter == ';':
+		return ',', false
+	}
+	return 0, false
+}
+
+// look keeps the sign of a text of a file, one for each file.
+func (c *column) look(text, path string, line int) {
+	last := len(c.signs) - 1
+	fresh := last < 0 || c.signs[last].path != path
+	if !fresh && c.signs[last].clear {
+		return
+	}
+	switch is, clear := signOf(text, c.delimiter); {
+	case is == 0:
+	case fresh:
+		c.signs = append(c.signs, sign{is, clear, strings.Clone(text), spot{path, line}})
+	case clear || c.signs[last].is == '?' && is == ',':
+		c.signs[last] = sign{is, clear, strings.Clone(text), spot{path, line}}
+	}
+}
+
+// agree is the error of files that write numbers or dates in other ways than others, or than data.decimal says.
+func (c *column) agree() error {
+	if given, _ := c.cfg.Columns[c.Name].(string); strings.HasPrefix(given, typeCategory) {
+		return nil
+	}
+	first := map[rune]sign{}
+	for _, s := range slices.Backward(c.signs) {
+		first[s.is] = s
+		if strings.ContainsRune(".,", s.is) && s.clear && c.cfg.Decimal != "" && c.cfg.Decimal != string(s.is) {
+			return c.errorf("data.decimal = %q, but %s has %q", c.cfg.Decimal, c.where(s.spot), s.text)
+		}
+	}
+	for pair, what := range []string{"about the decimal sign", "on day and month"} {
+		a, b := first[rune(".D"[pair])], first[rune(",M"[pair])]
+		if a.is != 0 && b.is != 0 {
+			return c.errorf("files disagree %s: %s has %q, %s has %q; write all in one way", what, c.where(a.spot),
+				a.text, c.where(b.spot), b.text)
+		}
+	}
+	return nil
+}

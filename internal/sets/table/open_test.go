@@ -733,7 +733,55 @@ func TestOddFiles(t *testing.T) {
 				}
 				c.Path = strings.Join(list, ",")
 			},
-			[]string{"[a b c d] 4+4+4+4 of 3", "files that are left out: ", "d.md"},
+			[]string{"[a b c d] 4+4+4+4 of 3", "files that are left out: "},
+		},
+		{
+			"files of other decimal signs",
+			map[string]string{"a.csv": "x,y,who\n8.643,0,a\n4.258,1,a\n", "b.csv": "x;y;who\n8,643;0;b\n4,258;1;b\n"},
+			func(c *data.Config) { c.Decimal = "," },
+			[]string{"column x: files disagree about the decimal", `a.csv line 2 has "8.643", `, `b.csv line 2 has "8,643"`},
+		},
+		{
+			"another decimal sign than that of a file",
+			map[string]string{"a.csv": "x;y;who\n20;0;a\n4.2;1;a\n"},
+			func(c *data.Config) { c.Decimal = "," },
+			[]string{`column x: data.decimal = ",", but `, `a.csv line 3 has "4.2"; `},
+		},
+		{
+			"dots of thousands or decimal ones",
+			map[string]string{"a.csv": "x;y;who\n950;0;a\n1.200;1;a\n"},
+			nil,
+			[]string{`column x: "1.200" (`, `a.csv line 3) has a separator of thousands or a decimal sign; set`},
+		},
+		{
+			"dots that are decimal",
+			map[string]string{"a.csv": "x;y;who\n0.950;0;a\n1.200;1;a\n"},
+			func(c *data.Config) { c.Normalize = "none" },
+			[]string{"numbers: x", "[0.95]", "[1.2]"},
+		},
+		{
+			"many numbers with other decimal signs",
+			map[string]string{
+				"a.csv": rows(5000, func(i int) string { return fmt.Sprintf("%d.%03d,m,%d,a", 1+i/1000, i%1000, i%2) }),
+				"b.csv": strings.Replace(strings.ReplaceAll(plain, ",", ";"), "20;", "8,643;", 1),
+			},
+			nil,
+			[]string{"column age: files disagree about the decimal sign: ", `b.csv line 2 has "8,643"`},
+		},
+		{
+			"files of other orders of day and month",
+			map[string]string{"a.csv": "x,y,who\n03/18/2023,0,a\n01/02/2023,1,a\n", "b.csv": "x,y,who\n16.01.2023,0,b\n"},
+			nil,
+			[]string{`column x: files disagree on day`, `b.csv line 2 has "16.01.2023", `, `a.csv line 2 has "03/18/2023"`},
+		},
+		{
+			"Latin-1 and UTF-8",
+			map[string]string{
+				"a.csv": strings.ReplaceAll(plain, "m", "K\xf6ln"),
+				"b.csv": strings.ReplaceAll(plain, "m", "Köln"),
+			},
+			func(c *data.Config) { c.Charset = "latin1" },
+			[]string{"categories (how many): sex (2)", `files that are not UTF-8, read as data.charset = "latin1": a.csv`},
 		},
 		{
 			"a folder among several files",

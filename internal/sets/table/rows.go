@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
@@ -65,6 +66,8 @@ type rows struct {
 	names []string // of the columns
 	first []string // the first row, where it is no header
 	note  string   // what is odd about the names
+
+	decoded bool // by data.charset
 }
 
 // delimiter returns the character between the fields of a text.
@@ -93,6 +96,19 @@ func delimiter(name, text string) (rune, error) {
 	return []rune("\t;|,")[slices.IndexFunc([]rune("\t;|,"), func(r rune) bool { return there[r] > 0 })], nil
 }
 
+// isUTF8 reports whether a file is text in UTF-8, without the bytes by which other sets of characters keep to ASCII.
+func isUTF8(path string) bool {
+	file, err := gzfile.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = file.Close() }() // it was read only
+	in := bufio.NewReaderSize(transform.NewReader(file, encoding.UTF8Validator), head)
+	text, _ := in.Peek(head)
+	_, err = io.Copy(io.Discard, in)
+	return err == nil && !strings.ContainsAny(string(text), "\x00\x1b")
+}
+
 // openRows opens a file and reads the names of its columns.
 func openRows(cfg *data.Config, path string) (_ source, err error) {
 	file, err := gzfile.Open(path)
@@ -104,21 +120,23 @@ func openRows(cfg *data.Config, path string) (_ source, err error) {
 			err = errors.Join(err, file.Close())
 		}
 	}()
-	decoder := transform.Transformer(transform.Nop) // next refuses what is no UTF-8
+	decoder, decoded := transform.Transformer(transform.Nop), false // next refuses what is no UTF-8
 	if cfg.Charset != "" {
 		named, err := htmlindex.Get(cfg.Charset)
 		if err != nil {
 			return nil, fmt.Errorf("data.charset = %q: unknown; use a name such as latin1, windows-1252, gbk or utf-16",
 				cfg.Charset)
 		}
-		decoder = named.NewDecoder()
+		if decoded = !isUTF8(path); decoded {
+			decoder = named.NewDecoder()
+		}
 	}
 	in := bufio.NewReaderSize(transform.NewReader(file, unicode.BOMOverride(decoder)), head)
 	text, _ := in.Peek(head) // next tells what is wrong
 	if strings.ContainsRune(string(text), 0) {
 		return nil, fmt.Errorf("%s: not text; save the table as CSV in UTF-8, or set data.charset", path)
 	}
-	f := &rows{File: file, in: &bounded{in, path, maxRow}}
+	f := &rows{File: file, in: &bounded{in, path, maxRow}, decoded: decoded}
 	f.csv = csv.NewReader(f.in)
 	if f.csv.Comma, err = delimiter(cfg.Delimiter, string(text)); err != nil {
 		return nil, err

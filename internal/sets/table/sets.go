@@ -86,6 +86,7 @@ type table struct {
 	clients []string          // of the rows; "" where no column and no file says whose they are
 	names   map[string]string // of the clients, each once in memory
 	train   int               // rows for training
+	decoded []string          // files in data.charset
 }
 
 func (t *table) note(format string, args ...any) {
@@ -126,6 +127,7 @@ func (t *table) read(ctx context.Context) error {
 			t.train = len(t.clients)
 		}
 	}
+	t.list(fmt.Sprintf("files that are not UTF-8, read as data.charset = %q: ", t.cfg.Charset), t.decoded)
 	return nil
 }
 
@@ -168,6 +170,10 @@ func (t *table) file(ctx context.Context, path string, budget *memory.Budget, se
 			"samples dealt, such as with data.partition = %q", oneline.Names(names), deal.WayIID)
 	}
 	columns, read := make([]*column, len(names)), make([]bool, len(names))
+	text, isText := f.(*rows)
+	if isText && text.decoded {
+		t.decoded = append(t.decoded, filepath.Base(path))
+	}
 	for i, name := range names {
 		t.seen[name] = true
 		dropped := slices.Contains(t.cfg.DropColumns, name) || strings.HasPrefix(name, "__index_level_") // of pandas
@@ -181,7 +187,9 @@ func (t *table) file(ctx context.Context, path string, budget *memory.Budget, se
 				t.columns = append(t.columns, c)
 			}
 		}
-		columns[i] = t.byName[name]
+		if columns[i] = t.byName[name]; columns[i] != nil && isText {
+			columns[i].delimiter = text.csv.Comma
+		}
 		read[i] = columns[i] != nil || i == owner
 	}
 	if base, _ := own.Base(path); several && t.cfg.ClientColumn == "" {
@@ -310,6 +318,9 @@ func (t *table) decide() error {
 func (t *table) classes() error {
 	c, name := t.label, oneline.Name(t.label.Name)
 	c.settle()
+	if err := c.agree(); err != nil {
+		return err
+	}
 	if t.cfg.Positive != "" {
 		t.fed.Classes = 2
 		return t.positive()
