@@ -70,6 +70,9 @@ func (s *savedModel) remeasure(ctx context.Context, a *app, setup *study.Setup, 
 	if ctx.Err() != nil || other && setup.Config.Data.Path == s.path {
 		return nil, err
 	}
+	if setup.Config.Data.Path != s.path {
+		r.Notes = append(r.Notes, setup.Data.Notes...)
+	}
 	if other {
 		r.Notes = slices.Insert(r.Notes, 0, fmt.Sprintf("these are the errors on other data than the study's: %v", err))
 	} else if setup.Config.Eval.Personalized {

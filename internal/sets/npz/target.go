@@ -32,6 +32,11 @@ func (o *ownArrays) numbers() error {
 		if p.y == nil {
 			continue
 		}
+		for k := range o.fed.Classes {
+			if err := own.Rounded(p.y.column(k, o.fed.Classes)); err != nil {
+				return p.y.errorf("%w", err)
+			}
+		}
 		more, err := p.y.Floats()
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package npz
 import (
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -71,6 +72,18 @@ func (a *Array) number() func(b []byte) (x float64, ok bool) {
 		return func(b []byte) (float64, bool) { return math.Float64frombits(a.order.Uint64(b)), true }
 	}
 	return a.whole()
+}
+
+// column returns the numbers of column k of a table of n columns.
+func (a *Array) column(k, n int) iter.Seq[float64] {
+	get := a.number()
+	return func(yield func(float64) bool) {
+		for i := k; get != nil && i < a.Len(); i += n {
+			if x, _ := get(a.bytes[i*a.Size:]); !yield(x) {
+				return
+			}
+		}
+	}
 }
 
 // missing is the error of value i that is no number.

@@ -5,6 +5,7 @@ package own
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -239,8 +240,10 @@ func Numbers(what string, values []float32, width int) []string {
 		return []string{holds + "all are 0 or 1; save y.astype(bool) if they say which labels a sample has"}
 	case width > 1 && shares && small:
 		return []string{holds + "each row sums to 1; save y.argmax(axis=1) if these are shares of classes"}
+	case width > 1 && len(seen) == 2 && len(values) > 9:
+		return []string{holds + fmt.Sprintf("there are only two; save y > %v if they say which labels a sample has", slices.Min(values))}
 	case width > 1:
-		return nil
+		return Scale(values, width)
 	case len(seen) == 1:
 		return []string{fmt.Sprintf("all numbers to predict are %v: there is nothing to learn", values[0])}
 	case rare >= 0 && (!whole || !small):
@@ -250,24 +253,60 @@ func Numbers(what string, values []float32, width int) []string {
 	case len(seen) == 2 && len(values) > 9:
 		return []string{holds + "there are only two; save numpy.unique(y, return_inverse=True)[1] if they are classes"}
 	}
-	return Scale(values)
+	return Scale(values, width)
 }
 
-// Scale returns a note on numbers to predict that are far from 1.
-func Scale(values []float32) []string {
-	sum, square, n := 0.0, 0.0, 0.0
-	for _, x := range values {
+// moments are the mean of numbers and their deviation from it.
+func moments[T float32 | float64](values iter.Seq[T]) (mean, std float64) {
+	first, sum, square, n := math.NaN(), 0.0, 0.0, 0.0
+	for x := range values {
 		if f := float64(x); f == f {
+			if n == 0 {
+				first = f
+			}
+			f -= first // what is left of squares otherwise
 			sum, square, n = sum+f, square+float64(f*f), n+1
 		}
 	}
-	mean := sum / n
-	std := math.Sqrt(max(0, square/n-float64(mean*mean)))
-	if max(math.Abs(mean), std) < 1000 || std == 0 {
+	mean = sum / n
+	return first + mean, math.Sqrt(max(0, square/n-float64(mean*mean)))
+}
+
+// Scale returns a note on rows of width numbers to predict that are far from 1.
+func Scale(values []float32, width int) []string {
+	for k := range width {
+		mean, std := moments(func(yield func(float32) bool) {
+			for i := k; i < len(values); i += width {
+				if !yield(values[i]) {
+					return
+				}
+			}
+		})
+		what, way := "the numbers to predict have", fmt.Sprintf("(y - %.0f) / %.4g, an RMSE of 1 then is %.4[2]g of y", mean, std)
+		if width > 1 {
+			what = fmt.Sprintf("column %d of the numbers to predict has", k)
+			way = "(y - y.mean(axis=0)) / y.std(axis=0)"
+		}
+		if max(math.Abs(mean), std) >= 1000 && std > 0 {
+			return []string{fmt.Sprintf("%s the mean %.4g and the deviation %.4g, which networks learn slowly, "+
+				"above all by adam: save %s", what, mean, std, way)}
+		}
+	}
+	return nil
+}
+
+// Rounded returns an error if numbers of a column to predict differ by no more than 32-bit floats round them.
+func Rounded(values iter.Seq[float64]) error {
+	worst := 0.0
+	for x := range values {
+		worst = max(worst, math.Abs(x-float64(float32(x))))
+	}
+	mean, std := moments(values)
+	if std == 0 || worst < std/4 || math.IsInf(worst, 0) {
 		return nil
 	}
-	return []string{fmt.Sprintf("the numbers to predict have the mean %.4g and the deviation %.4g, which networks learn "+
-		"slowly, above all by adam: save (y - %.0[1]f) / %.4[2]g, an RMSE of 1 then is %.4[2]g of y", mean, std)}
+	return Refused(fmt.Sprintf("the numbers to predict have the mean %.6g and the deviation %.4g, which 32-bit floats lose", mean, std),
+		"numbers of about 7 digits", fmt.Sprintf("save y - %.0f", mean))
 }
 
 // apart returns the place of a value, below or above all others by more than these

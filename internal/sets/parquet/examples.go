@@ -101,8 +101,20 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 		if used < 16 {
 			fed.Notes = append(fed.Notes, fmt.Sprintf("the pictures have 16 bits a channel, of which the lower %d are used (the largest is %d): %d is read as 255", used, most, 1<<used-1))
 		}
+		second := uint16(0) // the largest value but one, above which a marker may be
+		for _, v := range deep {
+			if v < most {
+				second = max(second, v)
+			}
+		}
+		between, kept := fmt.Sprintf("from %d to %d", least, most), "x"
+		if second > least && second < most/4 {
+			between += fmt.Sprintf(", where all but that are at most %d", second)
+			most, kept = second, fmt.Sprintf("numpy.minimum(x, %d)", second)
+		}
 		if levels := most>>(used-8) - least>>(used-8) + 1; used > 8 && levels < 32 && least < most {
-			fed.Notes = append(fed.Notes, fmt.Sprintf("the pictures have 16 bits a channel, with values from %d to %d, which become %d of 256 levels; to keep more, save ((x - %[1]d.0) * (65535 / %[4]d)).astype(\"uint16\") of each picture x", least, most, levels, most-least))
+			fed.Notes = append(fed.Notes, fmt.Sprintf("the pictures have 16 bits a channel, with values %s, which become %d of 256 levels; to keep more, save ((%s - %d.0) * (65535 / %d)).astype(\"uint16\") of each picture x",
+				between, levels, kept, least, most-least))
 		}
 	}
 	if clear {

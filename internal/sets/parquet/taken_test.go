@@ -89,6 +89,12 @@ func TestDeepPictures(t *testing.T) {
 			t.Errorf("%d to %d: notes %q", tt.least, tt.most, fed.Notes)
 		}
 	}
+	fed, err = open(append(deep(0, 4000), slices.Repeat([]row{{pngOf(t, hot), 1}}, 8)...))
+	settest.Must(t, err)
+	if got, want := strings.Join(fed.Notes, "\n"), "from 0 to 65535, where all but that are at most 4000, which become 16 of "+
+		"256 levels; to keep more, save ((numpy.minimum(x, 4000) - 0.0) * (65535 / 4000))"; !strings.Contains(got, want) {
+		t.Errorf("a marker in each picture: notes %s, want %s", got, want)
+	}
 	shades := image.NewNRGBA64(image.Rect(0, 0, 2, 1)) // what is transparent loses no precision
 	shades.SetNRGBA64(0, 0, color.NRGBA64{R: 4095, G: 0x100, B: 0x200, A: 0x1234})
 	fed, err = open([]row{{pngOf(t, shades), 0}})

@@ -336,7 +336,7 @@ func (t *table) classes() error {
 		t.fed.Target, t.fed.Classes = data.Numbers, 1
 		t.note("label %s: numbers to predict; data.columns = { %[1]s = \"category\" } makes classes of them", name)
 		err := c.decide()
-		t.fed.Notes = append(t.fed.Notes, own.Scale(c.values)...)
+		t.fed.Notes = append(t.fed.Notes, own.Scale(c.values, 1)...)
 		return err
 	}
 	if err := c.categories(nil); err != nil {
