@@ -50,6 +50,8 @@ var (
 // ways convert arrays of types that are not read, by NumPy's letters.
 var ways = map[string]string{
 	"c": "numpy.column_stack([%[1]s.real, %[1]s.imag])", "M": "(%s - numpy.datetime64(0, \"D\")) / numpy.timedelta64(1, \"D\"), or .astype(str) of names", "m": "%s / numpy.timedelta64(1, \"D\")",
+	"V": "(%[1]s.view(\"uint16\").astype(\"uint32\") << 16).view(\"float32\") of bfloat16, " +
+		"%[1]s.view(\"float32\").reshape(len(%[1]s), -1) of floats",
 }
 
 // parse takes in a header.
@@ -66,7 +68,7 @@ func (a *Array) parse(header string) error {
 		a.order = binary.BigEndian
 	}
 	if a.Kind == 'O' {
-		return own.Refused("contains Python objects", "arrays of numbers or strings, all rows of one length", fmt.Sprintf("save numpy.array(%s.tolist()), or %[1]s.astype(str) of names", a.Name))
+		return own.Refused("contains Python objects", "arrays of numbers or strings, all rows of one length", fmt.Sprintf("save numpy.array(%s.tolist()), %[1]s.astype(\"float32\") of Decimals, or %[1]s.astype(str) of names", a.Name))
 	}
 	size, err := strconv.Atoi(m[3])
 	if err != nil || size < 1 || size > maxSize || !strings.ContainsRune("uifbUS", rune(a.Kind)) {

@@ -105,7 +105,7 @@ type Array struct {
 // Read reads an array. It returns nil when the file has none of this name.
 func (f *File) Read(name string) (*Array, error) {
 	for _, e := range f.zip.File {
-		if e.Name != name+suffix {
+		if strings.TrimSuffix(e.Name, suffix) != name {
 			continue
 		}
 		a := &Array{Name: name, path: f.path}

@@ -635,3 +635,19 @@ func TestRealOwn(t *testing.T) {
 		}
 	}
 }
+
+// TestPaddedByAnotherID: a note says that only 0 pads.
+func TestPaddedByAnotherID(t *testing.T) {
+	client := npztest.Array{Name: "client", Shape: []int{2}, Values: []int64{0, 0}}
+	for id, want := range map[uint8]string{
+		0: "", 9: "2 of 2 rows end with id 9 several times, but only 0 pads; save numpy.where(x == 9, 0, x + 1)",
+	} {
+		x := npztest.Array{Name: "x", Shape: []int{2, 3}, Values: []uint8{1, id, id, 2, id, id}}
+		fed := settest.Open(t, data.Config{
+			Name: "npz-tokens", Path: ownFile(t, x, client), MinSamples: 1, Split: "100/0/0",
+		})
+		if got := strings.Join(fed.Notes, "\n"); !strings.Contains(got, want) || strings.Contains(got, "pads") != (id > 0) {
+			t.Errorf("id %d: notes %s, want %s", id, got, want)
+		}
+	}
+}

@@ -312,6 +312,7 @@ func (o *ownArrays) tokens() (data.View, error) {
 	if there := len(slices.Compact(slices.Sorted(slices.Values(rows)))); o.fed.Vocab > 200 && there < o.fed.Vocab/2 {
 		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("%d of %d ids occur, but the model has rows for all; save numpy.unique(x, return_inverse=True)[1].reshape(x.shape) for fewer", there, o.fed.Vocab))
 	}
+	o.padded(rows)
 	if o.parts[0].y != nil {
 		if err := o.classes(); err != nil {
 			return data.View{}, err
@@ -326,6 +327,22 @@ func (o *ownArrays) tokens() (data.View, error) {
 	}
 	o.fed.Classes, o.fed.EveryStep = o.fed.Vocab, true
 	return data.StepView(o.fed.SeqLen, rows), nil
+}
+
+// padded adds a note where most rows end with the same id several times, which is not 0.
+func (o *ownArrays) padded(rows []uint16) {
+	length, counts := o.fed.SeqLen, map[uint16]int{}
+	for end := length; length > 1 && end <= len(rows); end += length {
+		if id := rows[end-1]; id != 0 && id == rows[end-2] {
+			counts[id]++
+		}
+	}
+	for id, n := range counts {
+		if n > len(rows)/length/2 {
+			o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("%d of %d rows end with id %d several times, but only 0 pads; "+
+				"save numpy.where(x == %[3]d, 0, x + 1) if that pads", n, len(rows)/length, id))
+		}
+	}
 }
 
 // writers returns the clients' samples, the clients sorted by their names, or by

@@ -209,10 +209,14 @@ func TestRefusedOwnTargets(t *testing.T) {
 			{Name: "y_test", Shape: []int{2}, Values: []int32{0, 1}},
 			more,
 		}, "must be targets of one kind"},
-		{[]npztest.Array{{Name: "y", Shape: []int{2}, Values: []float64{0, 1e300}}}, "must be a finite float32"},
+		{
+			[]npztest.Array{{Name: "y", Shape: []int{2}, Values: []float64{0, 1e300}}},
+			"must be a finite float32; save y / numpy.maximum(numpy.abs(y).max(axis=0), 1)",
+		},
 		{
 			[]npztest.Array{{Name: "y", Shape: []int{2}, Values: []float64{1e9, 1e9 + 2}}},
-			"have the mean 1e+09 and the deviation 1, which 32-bit floats lose; read are numbers of about 7 digits: save y - 1000000001",
+			"have the mean 1e+09 and the deviation 1, which 32-bit floats lose; read are numbers of about 7 digits: " +
+				"save y - 1000000001",
 		},
 	} {
 		_, err := data.Open(t.Context(), data.Config{

@@ -56,7 +56,15 @@ func (a *Array) Floats() ([]float32, error) {
 	for i := range out {
 		x, ok := get(a.bytes[i*a.Size:])
 		out[i] = float32(x)
-		if !ok || x != x || math.IsInf(float64(out[i]), 0) {
+		switch {
+		case !ok:
+			return nil, a.errorf("value %s is %.0f: floats round such integers; "+
+				"save %s.astype(\"float64\") if it is a quantity, leave it out if it is an id", a.place(i), x, a.Name)
+		case math.IsInf(float64(out[i]), 0) && !math.IsInf(x, 0):
+			return nil, a.errorf("value %s is %v, must be a finite float32; "+
+				"save %s / numpy.maximum(numpy.abs(%[3]s).max(axis=0), 1)",
+				a.place(i), x, a.Name)
+		case x != x || math.IsInf(x, 0):
 			return nil, a.missing(i, x)
 		}
 	}

@@ -241,7 +241,8 @@ func Numbers(what string, values []float32, width int) []string {
 	case width > 1 && shares && small:
 		return []string{holds + "each row sums to 1; save y.argmax(axis=1) if these are shares of classes"}
 	case width > 1 && len(seen) == 2 && len(values) > 9:
-		return []string{holds + fmt.Sprintf("there are only two; save y > %v if they say which labels a sample has", slices.Min(values))}
+		least := slices.Min(values)
+		return []string{holds + fmt.Sprintf("there are only two; save y > %v if they say which labels a sample has", least)}
 	case width > 1:
 		return Scale(values, width)
 	case len(seen) == 1:
@@ -282,7 +283,8 @@ func Scale(values []float32, width int) []string {
 				}
 			}
 		})
-		what, way := "the numbers to predict have", fmt.Sprintf("(y - %.0f) / %.4g, an RMSE of 1 then is %.4[2]g of y", mean, std)
+		what := "the numbers to predict have"
+		way := fmt.Sprintf("(y - %.0f) / %.4g, an RMSE of 1 then is %.4[2]g of y", mean, std)
 		if width > 1 {
 			what = fmt.Sprintf("column %d of the numbers to predict has", k)
 			way = "(y - y.mean(axis=0)) / y.std(axis=0)"
@@ -302,11 +304,11 @@ func Rounded(values iter.Seq[float64]) error {
 		worst = max(worst, math.Abs(x-float64(float32(x))))
 	}
 	mean, std := moments(values)
-	if std == 0 || worst < std/4 || math.IsInf(worst, 0) {
+	if rounds := std > 0 && worst >= std/4; !rounds || math.IsInf(worst, 0) { // NaN does not
 		return nil
 	}
-	return Refused(fmt.Sprintf("the numbers to predict have the mean %.6g and the deviation %.4g, which 32-bit floats lose", mean, std),
-		"numbers of about 7 digits", fmt.Sprintf("save y - %.0f", mean))
+	there := "the numbers to predict have the mean %.6g and the deviation %.4g, which 32-bit floats lose"
+	return Refused(fmt.Sprintf(there, mean, std), "numbers of about 7 digits", fmt.Sprintf("save y - %.0f", mean))
 }
 
 // apart returns the place of a value, below or above all others by more than these

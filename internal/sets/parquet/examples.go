@@ -113,7 +113,8 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 			most, kept = second, fmt.Sprintf("numpy.minimum(x, %d)", second)
 		}
 		if levels := most>>(used-8) - least>>(used-8) + 1; used > 8 && levels < 32 && least < most {
-			fed.Notes = append(fed.Notes, fmt.Sprintf("the pictures have 16 bits a channel, with values %s, which become %d of 256 levels; to keep more, save ((%s - %d.0) * (65535 / %d)).astype(\"uint16\") of each picture x",
+			fed.Notes = append(fed.Notes, fmt.Sprintf("the pictures have 16 bits a channel, with values %s, "+
+				"which become %d of 256 levels; to keep more, save ((%s - %d.0) * (65535 / %d)).astype(\"uint16\") of each picture x",
 				between, levels, kept, least, most-least))
 		}
 	}

@@ -91,8 +91,9 @@ func TestDeepPictures(t *testing.T) {
 	}
 	fed, err = open(append(deep(0, 4000), slices.Repeat([]row{{pngOf(t, hot), 1}}, 8)...))
 	settest.Must(t, err)
-	if got, want := strings.Join(fed.Notes, "\n"), "from 0 to 65535, where all but that are at most 4000, which become 16 of "+
-		"256 levels; to keep more, save ((numpy.minimum(x, 4000) - 0.0) * (65535 / 4000))"; !strings.Contains(got, want) {
+	want := "from 0 to 65535, where all but that are at most 4000, which become " +
+		"16 of 256 levels; to keep more, save ((numpy.minimum(x, 4000) - 0.0) * (65535 / 4000))"
+	if got := strings.Join(fed.Notes, "\n"); !strings.Contains(got, want) {
 		t.Errorf("a marker in each picture: notes %s, want %s", got, want)
 	}
 	shades := image.NewNRGBA64(image.Rect(0, 0, 2, 1)) // what is transparent loses no precision
