@@ -206,7 +206,7 @@ type sign struct {
 	spot
 }
 
-// signOf returns the sign of a text, 0 if there is none, '?' if its dots are those of thousands or decimal. The
+// signOf returns the sign of a text, 0 if there is none, '?' if its dots may group thousands or be decimal. The
 // delimiter of the file decides where the text does not.
 func signOf(text string, delimiter rune) (is rune, clear bool) {
 	i := strings.IndexAny(text, ",.-/")

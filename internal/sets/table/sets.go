@@ -34,7 +34,7 @@ type kind struct {
 // ofText are the endings of tables in text form.
 var ofText = []string{".csv", ".tsv", ".data", ".txt"}
 
-// IsText reports whether the name of a file, packed or not, is that of a table in text form.
+// IsText reports whether the name of a file, packed or not, names a table in text form.
 func IsText(path string) bool {
 	_, ending := own.Base(path)
 	return slices.Contains(ofText, ending)
