@@ -115,10 +115,9 @@ func plain(path string) string {
 var letters = regexp.MustCompile(`[\pL\d]+`)
 
 // paired returns the part that a file is for by a word at the beginning or the end of its name, where one of all files,
-// whose names are plain, has the same name with train. The ends tr and te, which are also languages, say it where all
-// have them.
-func paired(base string, all []string) (part int) {
-	short := !slices.ContainsFunc(all, func(base string) bool { return !shorts.MatchString(base) })
+// whose names are plain, has the same name with train. The ends tr and te, which are also languages, say it where short
+// is set: all have them.
+func paired(base string, all []string, short bool) (part int) {
 	for _, word := range append(slices.Sorted(maps.Keys(parts)), "te") {
 		before, last := strings.CutSuffix(base, word)
 		after, first := strings.CutPrefix(base, word)
@@ -231,6 +230,7 @@ func Find(path string, endings ...string) (train, test, notes []string, err erro
 			part, named := Part(base + ".")
 			bases, trains = append(bases, plain(f)), trains || named && part == Train
 		}
+		short := !slices.ContainsFunc(bases, func(base string) bool { return !shorts.MatchString(base) })
 		for _, f := range files {
 			base, ending := Base(f)
 			part, named := Part(base + ".")
@@ -239,7 +239,7 @@ func Find(path string, endings ...string) (train, test, notes []string, err erro
 			case !named && foldered && filepath.Dir(f) != filepath.Clean(dir):
 				part = folder
 			case !named:
-				part = paired(plain(f), bases)
+				part = paired(plain(f), bases, short)
 			case i >= 0 && ending == endings[i] && part != Train && !trains && !atEnd(base):
 				part, within = Train, append(within, f)
 			}

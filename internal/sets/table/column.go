@@ -104,8 +104,9 @@ func (c *column) add(text string, x float64, path string, line int) error {
 		text = plain(x)
 	}
 	if place, known := c.seen[text]; known {
-		c.values, c.n = append(c.values, place), c.n+1
-		c.look(written, path, line)
+		if c.values, c.n = append(c.values, place), c.n+1; c.spots[int(place)].path != path {
+			c.look(written, path, line)
+		}
 		return nil
 	}
 	if text == "" && x != x || text != "" && c.missing(text) {

@@ -43,14 +43,12 @@ func number(text, decimal string) (x float64, ok bool) {
 	if text == "" || !strings.ContainsRune("+-.,0123456789", rune(text[0])) {
 		return 0, false
 	}
+	points := text
 	if decimal == "," {
-		text = strings.NewReplacer(".", "?", ",", ".").Replace(text)
+		points = strings.NewReplacer(".", "?", ",", ".").Replace(text)
 	}
-	if x, err := strconv.ParseFloat(text, 64); err == nil && !strings.ContainsAny(text, "xX_") {
+	if x, err := strconv.ParseFloat(points, 64); err == nil && !strings.ContainsAny(text, "xX_") {
 		return x, math.Abs(x) <= math.MaxFloat32
-	}
-	if decimal == "," {
-		text = strings.NewReplacer("?", ".", ".", ",").Replace(text)
 	}
 	if len(text) > 4 && strings.ContainsRune("-/.", rune(text[4])) {
 		return date(true)(text, "")

@@ -204,7 +204,7 @@ func (t *table) file(ctx context.Context, path string, budget *memory.Budget, se
 		if i == owner {
 			if text == "" && x == x {
 				text, err = own.Whole(names[i], x, own.Exact)
-			} else if rounded.MatchString(text) {
+			} else if t.names[text] == "" && rounded.MatchString(text) {
 				if x, _ = strconv.ParseFloat(strings.Replace(text, ",", ".", 1), 64); math.Abs(x) >= own.Exact {
 					_, err = own.Whole(names[i], x, own.Exact)
 				}

@@ -63,7 +63,7 @@ var mayHold = map[string]int{
 	"internal/probe":                   47,
 	"internal/rules":                   615,
 	"internal/scaffold":                183,
-	"internal/sets":                    6963,
+	"internal/sets":                    6962,
 	"internal/stats":                   227,
 	"internal/store":                   1493,
 	"internal/sys":                     693,
