@@ -183,10 +183,7 @@ func (c *Config) balance(loss *nn.Loss, fed *data.Federation) error {
 	for _, n := range counts {
 		loss.Weights = append(loss.Weights, float64(all)/float64(len(counts)*max(1, n)))
 	}
-	note := fmt.Sprintf("for class weights (loss.balanced) each client sends counts of %d bytes, once", 8*len(counts))
-	if !slices.Contains(fed.Notes, note) {
-		fed.Notes = append(fed.Notes, note)
-	}
+	note(fed, "for class weights (loss.balanced) each client sends counts of %d bytes, once", 8*len(counts))
 	return nil
 }
 

@@ -51,7 +51,8 @@ func (c *Config) fitModel(fed *data.Federation) (*nn.Model, error) {
 	if standErr != nil {
 		return nil, errors.Join(err, standErr)
 	}
-	fed.Notes = append(fed.Notes, fmt.Sprintf("the model of preset %s does not accept %s; using instead: %s; set model or [[model.layers]] to choose another", c.Model.preset, form(fed), m.Doc()))
+	note(fed, "the model of preset %s does not accept %s; using instead: %s; "+
+		"set model or [[model.layers]] to choose another", c.Model.preset, form(fed), m.Doc())
 	*c = other
 	return m, nil
 }
@@ -59,9 +60,16 @@ func (c *Config) fitModel(fed *data.Federation) (*nn.Model, error) {
 // fitCohort lowers a preset's cohort to the clients that there are.
 func (c *Config) fitCohort(fed *data.Federation) {
 	if n := len(fed.Clients); c.cohortOf != "" && c.Cohort > n && n > 0 {
-		const note = "cohort = %d of preset %s: there are %d clients, all of which take part in each round"
-		fed.Notes = append(fed.Notes, fmt.Sprintf(note, c.Cohort, c.cohortOf, n))
+		note(fed, "cohort = %d of preset %s: there are %d clients, all of which take part in each round",
+			c.Cohort, c.cohortOf, n)
 		c.Cohort = n
+	}
+}
+
+// note adds a note to those of a federation, which may be prepared for several configurations, unless it has it.
+func note(fed *data.Federation, format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(fed.Notes, text) {
+		fed.Notes = append(fed.Notes, text)
 	}
 }
 

@@ -149,7 +149,7 @@ func Base(path string) (base, ending string) {
 
 // split returns the paths of a list with commas between; one that is there as a whole is no list.
 func split(path string) []string {
-	if _, err := os.Stat(path); err == nil {
+	if _, err := os.Stat(path); err == nil || !strings.Contains(path, ",") {
 		return []string{path}
 	}
 	return list.Of(strings.Split(path, ","), strings.TrimSpace)
@@ -158,7 +158,10 @@ func split(path string) []string {
 // Join returns a path, each of a list, as one from a folder, unless it is absolute.
 func Join(folder, path string) string {
 	join := func(path string) string {
-		if filepath.IsAbs(path) {
+		switch {
+		case path == "": // not the folder
+			return path
+		case filepath.IsAbs(path):
 			return filepath.Clean(path)
 		}
 		return filepath.Join(folder, path)

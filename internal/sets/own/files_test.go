@@ -41,3 +41,15 @@ func TestPairedNames(t *testing.T) {
 		}
 	}
 }
+
+func TestJoin(t *testing.T) {
+	dir := t.TempDir()
+	for path, want := range map[string]string{
+		"a.csv": dir + "/a.csv", "a.csv, b/*.csv": dir + "/a.csv," + dir + "/b/*.csv", "a.csv,": dir + "/a.csv,",
+		" ": dir + "/ ", "\n": dir + "/\n", "/x/../a.csv": "/a.csv", "": "",
+	} {
+		if got := filepath.ToSlash(Join(dir, path)); got != filepath.ToSlash(want) {
+			t.Errorf("Join(dir, %q) = %q, want %q", path, got, want)
+		}
+	}
+}
