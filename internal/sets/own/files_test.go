@@ -48,7 +48,7 @@ func TestJoin(t *testing.T) {
 		"a.csv": dir + "/a.csv", "a.csv, b/*.csv": dir + "/a.csv," + dir + "/b/*.csv", "a.csv,": dir + "/a.csv,",
 		" ": dir + "/ ", "\n": dir + "/\n", "/x/../a.csv": "/a.csv", "": "",
 	} {
-		if got := filepath.ToSlash(Join(dir, path)); got != filepath.ToSlash(want) {
+		if got := filepath.ToSlash(own.Join(dir, path)); got != filepath.ToSlash(want) {
 			t.Errorf("Join(dir, %q) = %q, want %q", path, got, want)
 		}
 	}
