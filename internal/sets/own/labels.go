@@ -290,8 +290,8 @@ func Scale(values []float32, width int) []string {
 			way = "(y - y.mean(axis=0)) / y.std(axis=0)"
 		}
 		if max(math.Abs(mean), std) >= 1000 && std > 0 {
-			return []string{fmt.Sprintf("%s the mean %.4g and the deviation %.4g, which networks learn slowly, "+
-				"above all by adam: save %s", what, mean, std, way)}
+			return []string{fmt.Sprintf("%s the mean %.4g and the deviation %.4g, which adam and adamw reach slowly; "+
+				"to scale them, save %s", what, mean, std, way)}
 		}
 	}
 	return nil

@@ -79,7 +79,8 @@ func TestTaken(t *testing.T) {
 		{[]float32{0, 1, 1 /**/, 1, 0, 0}, 3, "though all are 0 or 1; save y.astype(bool)"},
 		{[]float32{0.2, 0.8 /**/, 0.5, 0.5}, 2, "though each row sums to 1"},
 		{[]float32{0.2, 7 /**/, 0.5, 0.5}, 2, ""},
-		{[]float32{0, 2e5 /**/, 1, 3e5}, 2, "column 1 of the numbers to predict has the mean 2.5e+05 and the deviation"},
+		{[]float32{0, 2e5 /**/, 1, 3e5}, 2, "column 1 of the numbers to predict has the mean 2.5e+05 and " +
+			"the deviation 5e+04, which adam and adamw reach slowly; to scale them, save (y - y.mean(axis=0)) / y.std(axis=0)"},
 		{[]float32{-1, 1, 1, -1, 1, -1, -1, 1, 1, 1}, 2, "save y > -1 if they say which labels a sample has"},
 		{floats, 1, ""},
 	} {
