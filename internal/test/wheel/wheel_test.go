@@ -150,8 +150,10 @@ func TestMetadata(t *testing.T) {
 		t.Errorf("the description begins with %.40q", readme)
 	}
 	licenses := info + "licenses/"
-	for _, name := range []string{"fedfast/py.typed", "fedfast/__main__.py", licenses + "LICENSE",
-		licenses + "THIRD_PARTY_NOTICES.txt"} {
+	for _, name := range []string{
+		"fedfast/py.typed", "fedfast/__main__.py", licenses + "LICENSE",
+		licenses + "THIRD_PARTY_NOTICES.txt",
+	} {
 		if _, ok := files[name]; !ok {
 			t.Errorf("the wheel lacks %s", name)
 		}
