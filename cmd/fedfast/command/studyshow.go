@@ -81,9 +81,6 @@ func (a *app) showStudy(ctx context.Context, dir string, all bool) error {
 	return table.Text(a.out, said)
 }
 
-// mostWorst is how many clients worst names.
-const mostWorst = 5
-
 // worstClient is a client with one of the highest test errors.
 type worstClient struct {
 	Client       string  `json:"client"`
@@ -106,7 +103,7 @@ func worst(ctx context.Context, dir string) (all []worstClient, said string, err
 	}
 	what, _ := result.MeasureName(o.Measure())
 	target, texts := "global", []string{}
-	for _, c := range view.Worst(clients)[:min(mostWorst, len(clients))] {
+	for _, c := range view.Worst(clients) {
 		if view.Own(c) == 0 {
 			break
 		}

@@ -322,12 +322,15 @@ func (s *Study) Clients(ctx context.Context, o *Overview) (all []fl.ClientError,
 	return all, err
 }
 
-// Worst orders clients by the test error of their personalized model, else by that of the
-// global one, the highest first.
+// mostWorst is how many clients Worst returns.
+const mostWorst = 5
+
+// Worst returns the five clients, or fewer, with the highest test errors: those of their personalized
+// model, else of the global one. The highest is first.
 func Worst(clients []fl.ClientError) []fl.ClientError {
 	all := slices.Clone(clients)
 	slices.SortStableFunc(all, func(a, b fl.ClientError) int { return cmp.Compare(Own(b), Own(a)) })
-	return all
+	return all[:min(mostWorst, len(all))]
 }
 
 // Own is the test error of a client's personalized model, or of the global one where

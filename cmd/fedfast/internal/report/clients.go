@@ -187,9 +187,6 @@ func (s *Study) personalization() string {
 	return fmt.Sprintf("Personalization lowered the error of %d of %d clients and raised that of %d.", better, n, worse)
 }
 
-// mostWorst is how many clients worstTable lists.
-const mostWorst = 20
-
 // worstTable lists the clients with the highest test errors: personalized ones where
 // they were measured.
 func (s *Study) worstTable() *Table {
@@ -198,14 +195,14 @@ func (s *Study) worstTable() *Table {
 	t := &Table{Title: "Clients with the highest test " + e.name, Head: []string{"client", "test samples", "personalized", "global"}}
 	auc := slices.ContainsFunc(all, func(c fl.ClientError) bool { return c.GlobalAUC != nil || c.PersonalizedAUC != nil })
 	if auc {
-		t.Head = append(t.Head, "personalized ROC AUC", "global ROC AUC")
+		t.Head = slices.Insert(append(t.Head, "its AUC"), 3, "its AUC")
 	}
-	for _, c := range all[:min(mostWorst, len(all))] {
-		t.Rows = append(t.Rows, []string{oneline.Name(c.Name), count(c.Samples), s.ErrorText(c.Personalized), s.ErrorText(c.Global)})
+	for _, c := range all {
+		row := []string{oneline.Name(c.Name), count(c.Samples), s.ErrorText(c.Personalized), s.ErrorText(c.Global)}
 		if auc {
-			last := &t.Rows[len(t.Rows)-1]
-			*last = append(*last, result.Scale{}.TextOf(c.PersonalizedAUC), result.Scale{}.TextOf(c.GlobalAUC))
+			row = slices.Insert(append(row, result.Scale{}.TextOf(c.GlobalAUC)), 3, result.Scale{}.TextOf(c.PersonalizedAUC))
 		}
+		t.Rows = append(t.Rows, row)
 	}
 	if len(t.Rows) == 0 {
 		return nil
