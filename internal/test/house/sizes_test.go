@@ -25,7 +25,7 @@ const mostCode = 119000
 var mayHold = map[string]int{
 	"bench":                            2701,
 	"bench/repro":                      4429,
-	"cmd":                              18080,
+	"cmd":                              18078,
 	"data":                             3231,
 	"data/sets":                        23,
 	"fl":                               9908,
@@ -43,7 +43,7 @@ var mayHold = map[string]int{
 	"fl/study/internal/replay":         570,
 	"fl/study/internal/trial":          1631,
 	"fl/study/result":                  1574,
-	"fl/study/view":                    2345,
+	"fl/study/view":                    2346,
 	"fl/study/workdir":                 1372,
 	"internal/deal":                    664,
 	"internal/draw":                    104,
