@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -52,9 +53,7 @@ func Explain(ctx context.Context, cfg Config) (*Explanation, error) {
 		return nil, fmt.Errorf("name one model, not %d", len(nets))
 	}
 	net, n, precision := nets[0], cfg.Batch, cfg.precisions()[0]
-	if n == 0 {
-		n = 16
-	}
+	n = cmp.Or(n, 16)
 	m := newMeter(cfg)
 	defer m.close()
 	model := net.WithPrecision(precision)

@@ -157,9 +157,7 @@ func (c Config) resolved(s *SetInfo) (Config, error) {
 			bad("data.%s = %d: must be 0 or more", n.key, n.value)
 		}
 	}
-	if c.MinSamples == 0 {
-		c.MinSamples = defaultMinSamples
-	}
+	c.MinSamples = cmp.Or(c.MinSamples, defaultMinSamples)
 	if c.Path == "" && s.DefaultPath == "" && s.Path != "" {
 		problems = append(problems, &NoPathError{s})
 	}
@@ -195,16 +193,12 @@ func (c Config) resolved(s *SetInfo) (Config, error) {
 		c.Partition = deal.WayIID
 	}
 	if c.dealt() {
-		if c.Clients == 0 {
-			c.Clients = defaultClients
-		}
+		c.Clients = cmp.Or(c.Clients, defaultClients)
 	}
 	if c.IID == nil {
 		c.IID = new(!c.dealt() && !s.Synthetic && s.Kind != Tokens && s.Vocab == 0)
 	}
-	if c.Path == "" {
-		c.Path = s.DefaultPath
-	}
+	c.Path = cmp.Or(c.Path, s.DefaultPath)
 	return c, errors.Join(problems...)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fedfast/fedfast/internal/deal"
 	"github.com/fedfast/fedfast/internal/draw"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // deal makes clients of a set without any: all holds train training
@@ -42,10 +43,7 @@ func (c *Config) deal(fed *Federation, all View, train int) ([]Examples, error) 
 	if err != nil {
 		return nil, err
 	}
-	testSizes := make([]int, len(trains))
-	for i := range testSizes {
-		testSizes[i] = len(trains[i]) * (all.n - train) / len(rest)
-	}
+	testSizes := list.Made(len(trains), func(i int) int { return len(trains[i]) * (all.n - train) / len(rest) })
 	tests := d.Test(trains, labels[train:], testSizes)
 	fed.Notes = append(fed.Notes, d.Notes...)
 	if len(proxy) > 0 {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/fedfast/fedfast/internal/draw"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // Distances tell how far the classes of clients' training, validation and test
@@ -91,10 +92,7 @@ func classShares(v View, classes int) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	total := 0
-	for _, n := range counts {
-		total += n
-	}
+	total := list.Sum(counts, func(n int) int { return n })
 	if total == 0 {
 		return nil, nil
 	}

@@ -1,5 +1,7 @@
 package data
 
+import "github.com/fedfast/fedfast/internal/list"
+
 // ImageView returns examples that the caller holds: pixels has len(labels)
 // images of h x w x c bytes, row, column, channel, each byte k standing for
 // k/255. It keeps both slices, which must not change.
@@ -109,9 +111,6 @@ func (v View) Pick(positions []int32) View {
 	if v.index == nil && v.first == 0 {
 		return View{src: v.src, index: positions, n: len(positions), augment: v.augment}
 	}
-	places := make([]int32, len(positions))
-	for i, p := range positions {
-		places[i] = v.at(int(p))
-	}
+	places := list.Made(len(positions), func(i int) int32 { return v.at(int(positions[i])) })
 	return View{src: v.src, index: places, n: len(places), augment: v.augment}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // leastStd bounds ImageStd, so that all pixels stay finite.
@@ -50,10 +52,7 @@ func (c *Config) normalize(fed *Federation, examples []Examples) ([]Examples, er
 				"the images are %d x %d x %d",
 				key, values, fed.H, fed.W, fed.C)
 		}
-		each := make([]float32, fed.C)
-		for ch := range each {
-			each[ch] = float32(values[ch%len(values)])
-		}
+		each := list.Made(fed.C, func(ch int) float32 { return float32(values[ch%len(values)]) })
 		return each, nil
 	}
 	mean, badMean := of("image_mean", c.ImageMean)

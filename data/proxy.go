@@ -7,15 +7,13 @@ import (
 
 	"github.com/fedfast/fedfast/internal/deal"
 	"github.com/fedfast/fedfast/internal/draw"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // draw splits 0 to n-1 at random into Proxy places that are set apart and the
 // rest, each in ascending order.
 func (c *Config) draw(n int) (proxy, rest []int32, err error) {
-	order := make([]int32, n)
-	for i := range order {
-		order[i] = int32(i)
-	}
+	order := list.Made(n, func(i int) int32 { return int32(i) })
 	if c.Proxy == 0 {
 		return nil, order, nil
 	}
@@ -31,10 +29,7 @@ func (c *Config) draw(n int) (proxy, rest []int32, err error) {
 
 // at returns the values at the given places.
 func at(values, places []int32) []int32 {
-	out := make([]int32, len(places))
-	for i, p := range places {
-		out[i] = values[p]
-	}
+	out := list.Made(len(places), func(i int) int32 { return values[places[i]] })
 	return out
 }
 
@@ -43,10 +38,7 @@ func (c *Config) setApart(writers []Examples) (View, error) {
 	if c.Proxy == 0 {
 		return View{}, nil
 	}
-	total := 0
-	for _, w := range writers {
-		total += w.Train.Len()
-	}
+	total := list.Sum(writers, func(w Examples) int { return w.Train.Len() })
 	proxy, _, err := c.draw(total)
 	if err != nil {
 		return View{}, err

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // SetInfo describes what a named set is and what it needs.
@@ -112,9 +114,6 @@ func sets() []Set {
 
 // Sets returns the facts of all sets that are registered.
 func Sets() []SetInfo {
-	var infos []SetInfo
-	for _, s := range sets() {
-		infos = append(infos, s.SetInfo)
-	}
+	infos := list.Of(sets(), func(s Set) SetInfo { return s.SetInfo })
 	return infos
 }

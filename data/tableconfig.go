@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strconv"
@@ -54,12 +55,8 @@ func (c *Config) checkTable(s *SetInfo, bad func(string, ...any)) {
 	if c.Normalize == "" || c.Normalize == NormalizeAuto {
 		c.Normalize = NormalizeGlobal
 	}
-	if c.Impute == "" {
-		c.Impute = ImputeMean
-	}
-	if c.Rare == 0 {
-		c.Rare = defaultRare
-	}
+	c.Impute = cmp.Or(c.Impute, ImputeMean)
+	c.Rare = cmp.Or(c.Rare, defaultRare)
 	words := []string{ImputeMean, ImputeMedian, ImputeDrop}
 	if x, err := strconv.ParseFloat(c.Impute, 32); !slices.Contains(words, c.Impute) && (err != nil || x-x != 0) {
 		bad("data.impute = %q: must be mean, median, drop or a number", c.Impute)

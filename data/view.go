@@ -1,5 +1,7 @@
 package data
 
+import "github.com/fedfast/fedfast/internal/list"
+
 // Augment keys the random changes of one client's local training: all reads of an
 // example with the same Key give the same pixels.
 type Augment struct {
@@ -100,20 +102,14 @@ func (v View) join(w View) View {
 
 // places returns a fresh list of the places of v.
 func (v View) places() []int32 {
-	p := make([]int32, v.n)
-	for i := range p {
-		p[i] = v.at(i)
-	}
+	p := list.Made(v.n, func(i int) int32 { return v.at(i) })
 	return p
 }
 
 // labels returns the label of each example of v, the first one of those at its
 // tokens.
 func (v View) labels() []int32 {
-	labels := make([]int32, v.n)
-	for i := range labels {
-		labels[i] = v.src.label(v.at(i))
-	}
+	labels := list.Made(v.n, func(i int) int32 { return v.src.label(v.at(i)) })
 	return labels
 }
 

@@ -1,6 +1,7 @@
 package fl
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -36,9 +37,7 @@ type block struct {
 }
 
 func newStore(size int, memory int64) *store {
-	if memory == 0 {
-		memory = limit.StateMemory
-	}
+	memory = cmp.Or(memory, limit.StateMemory)
 	return &store{size: size, limit: int(memory / int64(4*max(1, size)))}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -135,10 +136,7 @@ func (l MaxPool) windows(size, window, outputs int) []pixels {
 	}
 	n := (size + l.Stride - 1) / l.Stride
 	before := max((n-1)*l.Stride+window-size, 0) / 2
-	var all []pixels
-	for i := range n {
-		all = append(all, clipped(i*l.Stride-before, window, size, 0))
-	}
+	all := list.Made(n, func(i int) pixels { return clipped(i*l.Stride-before, window, size, 0) })
 	return all
 }
 

@@ -128,10 +128,7 @@ func (j *Job) takeValues(m *Metrics) error {
 	if err != nil {
 		return err
 	}
-	var sets []string
-	for _, key := range w.Params.Keys() {
-		sets = append(sets, key+"="+w.Params[key].String())
-	}
+	sets := list.Of(w.Params.Keys(), func(key string) string { return key + "=" + w.Params[key].String() })
 	c, err := config.Load(config.Source{Text: string(text), Sets: sets})
 	if err == nil {
 		j.Config = c

@@ -109,10 +109,7 @@ func (r *boardResult) add(what int, c Cell, ms []*Metrics) {
 
 // less are the differences a - b of pairs.
 func less(a, b []float64) []float64 {
-	var d []float64
-	for i := range min(len(a), len(b)) {
-		d = append(d, a[i]-b[i])
-	}
+	d := list.Made(min(len(a), len(b)), func(i int) float64 { return a[i] - b[i] })
 	return d
 }
 

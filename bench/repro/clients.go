@@ -109,10 +109,7 @@ func divergence(a, b []int) float64 {
 
 // shares divides counts by their sum; NaN where that is 0.
 func shares(counts []int) []float64 {
-	total := 0
-	for _, n := range counts {
-		total += n
-	}
+	total := list.Sum(counts, func(n int) int { return n })
 	out := list.Of(counts, func(n int) float64 { return float64(n) / float64(total) })
 	if total == 0 {
 		out = []float64{math.NaN()}

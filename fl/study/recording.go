@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -95,9 +96,7 @@ func (r *Recording) take(round int, rec *record.Round, sum *RecordedPoint) {
 		r.Points = append(r.Points, p)
 	}
 	table := rec.Table
-	if table == nil {
-		table = &record.Table{}
-	}
+	table = cmp.Or(table, &record.Table{})
 	sum.TrainLoss = math.NaN()
 	point(0, table.Before)
 	r.Rounds = round
@@ -118,7 +117,5 @@ func (r *Recording) take(round int, rec *record.Round, sum *RecordedPoint) {
 // fail notes that the next round failed.
 func (r *Recording) fail(reason string) {
 	r.Failed = reason
-	if r.Diverged == 0 {
-		r.Diverged = r.Rounds + 1
-	}
+	r.Diverged = cmp.Or(r.Diverged, r.Rounds+1)
 }

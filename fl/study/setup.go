@@ -12,6 +12,7 @@ import (
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"
@@ -82,9 +83,7 @@ func (s *Setup) complete() {
 	if s.Observer == nil {
 		s.Observer = silent{}
 	}
-	if s.Control == nil {
-		s.Control = &Control{}
-	}
+	s.Control = cmp.Or(s.Control, &Control{})
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
@@ -93,10 +92,7 @@ func (s *Setup) complete() {
 
 // sizes returns the clients' numbers of training samples.
 func (s *Setup) sizes() []int {
-	sizes := make([]int, len(s.Data.Clients))
-	for i := range sizes {
-		sizes[i] = s.Data.Clients[i].Train.Len()
-	}
+	sizes := list.Made(len(s.Data.Clients), func(i int) int { return s.Data.Clients[i].Train.Len() })
 	return sizes
 }
 

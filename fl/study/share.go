@@ -9,6 +9,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
 	"github.com/fedfast/fedfast/fl/study/result"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/store"
 )
 
@@ -56,10 +57,7 @@ func Share(ctx context.Context, from *store.View, to *store.Store, c *config.Con
 		}
 		return to.SetState(session, slot, calls, data)
 	})
-	var evaluated []result.Chosen
-	for _, m := range other.Tune.Models() {
-		evaluated = append(evaluated, *m)
-	}
+	evaluated := list.Of(other.Tune.Models(), func(m *result.Chosen) result.Chosen { return *m })
 	return evaluated, errors.Join(err, to.Flush(), to.ShareSnapshots(from))
 }
 

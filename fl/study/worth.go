@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -38,9 +39,7 @@ func (w *worth) add(aims tuners.Aims, score, discount float64, of func(metric st
 		case tuners.Summed(name):
 			w.values[name] += of(name)
 		default:
-			if w.means[name] == nil {
-				w.means[name] = &result.Discounted{}
-			}
+			w.means[name] = cmp.Or(w.means[name], &result.Discounted{})
 			w.values[name] = w.means[name].Add(of(name), discount)
 		}
 	}

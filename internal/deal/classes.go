@@ -105,10 +105,7 @@ func Like(labels []int32, mixes [][]int, sizes []int, key uint64) (dealt [][]int
 
 // proportions returns the shares of counts; all are 0 if there are none.
 func proportions(counts []int) []float64 {
-	total := 0
-	for _, n := range counts {
-		total += n
-	}
+	total := list.Sum(counts, func(n int) int { return n })
 	return list.Of(counts, func(n int) float64 { return float64(n) / float64(max(1, total)) })
 }
 

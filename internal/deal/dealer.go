@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/internal/draw"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // The ways to deal a set: the values of data.partition.
@@ -163,10 +164,7 @@ func (d *Dealer) byClasses(sizes []int) ([][]int32, error) {
 			return nil, fmt.Errorf("data.client_classes = %d: %s has %d classes", held[i], d.Name, d.Classes)
 		}
 	}
-	all := 0
-	for _, size := range sizes {
-		all += size
-	}
+	all := list.Sum(sizes, func(size int) int { return size })
 	for total := all; ; {
 		for i, size := range sizes {
 			if size < held[i] {

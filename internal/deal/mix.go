@@ -141,10 +141,7 @@ func pick(left [][]int32, mix []float64, u float64) int {
 // samples is random. What the sizes leave over is drawn at random; they must
 // not sum to more than len(labels). (McMahan et al. 2017)
 func Shards(labels []int32, classes int, sizes []int, shards int, key uint64) [][]int32 {
-	total := 0
-	for _, size := range sizes {
-		total += size
-	}
+	total := list.Sum(sizes, func(size int) int { return size })
 	sorted := slices.Concat(byClass(kept(labels, total, key), classes, key)...)
 	runs := list.Made(len(sizes)*shards, func(i int) int32 { return int32(i) })
 	draw.New(key, purposeRun).Shuffle(runs)

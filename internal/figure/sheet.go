@@ -350,10 +350,7 @@ func (s *sheet) bands(f *plane, l *Line, color int) {
 			for n < len(part) && part[n].Half > 0 && !math.IsInf(part[n].Half, 0) {
 				n++
 			}
-			ring := make([]point, 0, 2*n)
-			for _, q := range part[:n] {
-				ring = append(ring, point{f.x(q.X), f.y(min(f.up.hi, q.Y+q.Half))})
-			}
+			ring := list.Of(part[:n], func(q Point) point { return point{f.x(q.X), f.y(min(f.up.hi, q.Y+q.Half))} })
 			for _, q := range slices.Backward(part[:n]) {
 				ring = append(ring, point{f.x(q.X), f.y(max(f.up.lo, q.Y-q.Half))})
 			}

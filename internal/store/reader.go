@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/filelock"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/sys/regular"
@@ -274,10 +275,7 @@ func (v *View) Part(ctx context.Context, name string, after, limit int) (*Table,
 	}
 	for rows.Next() {
 		values := make([]any, len(t.Columns))
-		into := make([]any, len(values))
-		for i := range values {
-			into[i] = &values[i]
-		}
+		into := list.Made(len(values), func(i int) any { return &values[i] })
 		if err := rows.Scan(into...); err != nil {
 			return nil, err
 		}

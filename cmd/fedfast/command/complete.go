@@ -83,10 +83,7 @@ func completeStudy(_ *cobra.Command, args []string, begun string) ([]string, cob
 func completeSetting(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	name, value, valued := strings.Cut(begun, "=")
 	if valued {
-		var values []string
-		for _, v := range beginning(valuesOf(name), value) {
-			values = append(values, name+"="+v)
-		}
+		values := list.Of(beginning(valuesOf(name), value), func(v string) string { return name + "=" + v })
 		return values, cobra.ShellCompDirectiveNoFileComp
 	}
 	var keys []string

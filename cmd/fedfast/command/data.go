@@ -58,9 +58,7 @@ func (o *dataOptions) validate(a *app, args []string) (*config.Config, error) {
 
 // totalsText writes totals; unit is "" for samples.
 func totalsText(t data.Totals, unit string) string {
-	if unit == "" {
-		unit = "samples"
-	}
+	unit = cmp.Or(unit, "samples")
 	text := oneline.Digits(t.Train) + " " + unit
 	if t.Test > 0 {
 		text = oneline.Digits(t.Train) + " train + " + oneline.Digits(t.Test) + " test " + unit

@@ -14,6 +14,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
@@ -150,9 +151,6 @@ func studyDirs(dir string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	var dirs []string
-	for i := range record.Seeds {
-		dirs = append(dirs, workdir.SeedDir(dir, c.Seed+uint64(i)))
-	}
+	dirs := list.Made(record.Seeds, func(i int) string { return workdir.SeedDir(dir, c.Seed+uint64(i)) })
 	return dirs, nil
 }

@@ -185,9 +185,7 @@ func (a *app) printDiff(d *view.Diff, dirs []string) error {
 			t.Row(label, equal)
 			return
 		}
-		if differ == "" {
-			differ = "different"
-		}
+		differ = cmp.Or(differ, "different")
 		t.Row(label, differ)
 		for i, p := range pairs {
 			if i == mostDiffering {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,9 +131,7 @@ func (o *tableOptions) run(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.rounds == 0 {
-		o.rounds = asked.Budget.TrialRounds
-	}
+	o.rounds = cmp.Or(o.rounds, asked.Budget.TrialRounds)
 	if o.rounds < 1 {
 		return usageError{errors.New("--rounds: give the rounds of each configuration, since budget.trial_rounds is not set")}
 	}

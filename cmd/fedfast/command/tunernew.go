@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -35,9 +36,7 @@ func newTunerNew(a *app) *cobra.Command {
 
 // newTunerProject writes a project and says what to do next.
 func (a *app) newTunerProject(p scaffold.Project) error {
-	if p.Dir == "" {
-		p.Dir = p.Name
-	}
+	p.Dir = cmp.Or(p.Dir, p.Name)
 	if p.Language == scaffold.Go {
 		from := []string{p.Checkout}
 		if p.Checkout == "" {

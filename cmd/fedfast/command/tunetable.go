@@ -8,6 +8,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -124,12 +125,7 @@ func spent(c *config.Config, r *result.Result) string {
 // front adds with what a tuner began, how often a study stopped at its limit of wall time,
 // how many trials are on the Pareto front, and how many are beyond a constraint.
 func (b *block) front(c *config.Config, r *result.Result) {
-	beyond := 0
-	for _, t := range r.Trials {
-		if t.Infeasible {
-			beyond++
-		}
-	}
+	beyond := list.Count(r.Trials, func(t result.TrialResult) bool { return t.Infeasible })
 	if w := r.WarmStart; w != nil {
 		text := fmt.Sprintf("%s of %s", oneline.Count(w.Trials, "trial"), finishedStudies(w.Studies))
 		if w.Dropped > 0 {

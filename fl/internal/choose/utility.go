@@ -1,6 +1,7 @@
 package choose
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -66,9 +67,7 @@ func (c *Oort) Learn(round int, results []Result) {
 		k := c.learned(r.Client)
 		k.last = int32(round)
 		if r.Lost {
-			if k.utility == 0 {
-				k.utility = float32(r.Samples)
-			}
+			k.utility = cmp.Or(k.utility, float32(r.Samples))
 			k.seconds = max(k.seconds, float32(r.Seconds))
 			continue
 		}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -508,9 +509,7 @@ func (c *Config) Updates() int {
 // data returns the configuration for data.Open.
 func (c *Config) data() data.Config {
 	d := c.Data.Config
-	if d.Seed == 0 {
-		d.Seed = c.Seed
-	}
+	d.Seed = cmp.Or(d.Seed, c.Seed)
 	return d
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
@@ -112,10 +113,7 @@ type unknownKeyError string
 
 // Error names the key and suggests a known one.
 func (k unknownKeyError) Error() string {
-	known := make([]key.Name, 0, len(keys)+1)
-	for _, k := range keys {
-		known = append(known, key.Name{Name: k.Name, Also: k.Also})
-	}
+	known := list.Of(keys, func(k key.Key) key.Name { return key.Name{Name: k.Name, Also: k.Also} })
 	return fmt.Sprintf("unknown key %q%s", string(k), key.DidYouMean(string(k), append(known, key.Name{Name: "model.layers"})))
 }
 

@@ -122,17 +122,14 @@ func (recorded *Model) standsFor(m *Model) bool {
 	if m.preset == "" || recorded.Name != "" {
 		return false
 	}
-	for _, fed := range []data.Federation{
+	return slices.ContainsFunc([]data.Federation{
 		{Kind: data.Vector},
 		{Kind: data.Tokens},
 		{Kind: data.Tokens, EveryStep: true},
 		{Kind: data.Image, H: 1, W: 1},
 		{Kind: data.Image, H: 4, W: 4},
 		{Kind: data.Image, H: 8, W: 8},
-	} {
-		if reflect.DeepEqual(recorded.Layers, standIn(&fed)) {
-			return true
-		}
-	}
-	return false
+	}, func(fed data.Federation) bool {
+		return reflect.DeepEqual(recorded.Layers, standIn(&fed))
+	})
 }

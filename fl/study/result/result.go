@@ -7,6 +7,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -263,10 +264,7 @@ type Losses []float64
 
 // MarshalJSON writes NaN as null.
 func (l Losses) MarshalJSON() ([]byte, error) {
-	reals := make([]record.Real, len(l))
-	for i, x := range l {
-		reals[i] = record.Real(x)
-	}
+	reals := list.Made(len(l), func(i int) record.Real { return record.Real(l[i]) })
 	return json.Marshal(reals)
 }
 

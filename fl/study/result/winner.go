@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -138,10 +139,7 @@ func (r *Result) Took() float64 {
 // tuner has changed, as --set takes them, and with what a client tuner started, empty where that is the same or there
 // is none.
 func (c *Chosen) Hyperparameters(trials []TrialResult) [2]string {
-	all := make([]tuners.Params, len(trials))
-	for i := range trials {
-		all[i] = trials[i].Params
-	}
+	all := list.Made(len(trials), func(i int) tuners.Params { return trials[i].Params })
 	keys := Varying(all)
 	for key, v := range c.Params {
 		if from, ok := c.StartedFrom[key]; ok && from != v && !slices.Contains(keys, key) {

@@ -20,6 +20,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/finite"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/sys/regular"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
@@ -306,12 +307,9 @@ type Other struct {
 // Others are the models of a result, each in a file of its own, that the study
 // might have returned and that are other ones than the returned model.
 func Others(r *result.Result) []Other {
-	var all []Other
-	for _, o := range []Other{{SurvivorFile, r.Survivor}, {LuckiestFile, r.Luckiest}} {
-		if o.Model != nil && o.Model.SHA256 != r.WeightsSHA256 {
-			all = append(all, o)
-		}
-	}
+	all := list.Where([]Other{{SurvivorFile, r.Survivor}, {LuckiestFile, r.Luckiest}}, func(o Other) bool {
+		return o.Model != nil && o.Model.SHA256 != r.WeightsSHA256
+	})
 	return all
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/pixel"
 )
 
@@ -63,10 +64,7 @@ func (p *Rows) Add(values []float32, label int32) error {
 
 // asFloats returns the floats that bytes stand for; it is never nil.
 func asFloats(bytes []byte) []float32 {
-	values := make([]float32, len(bytes))
-	for i, k := range bytes {
-		values[i] = pixel.Unit[k]
-	}
+	values := list.Made(len(bytes), func(i int) float32 { return pixel.Unit[bytes[i]] })
 	return values
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/internal/deal"
 	"github.com/fedfast/fedfast/internal/draw"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels/det"
 )
 
@@ -93,10 +94,7 @@ func New(c Config) (*Clients, error) {
 // All draws the examples of all clients, which must be in memory together. The error
 // says that they are too many, or comes from ctx.
 func (d *Clients) All(ctx context.Context) ([]Client, error) {
-	total := 0
-	for _, size := range d.Sizes {
-		total += size
-	}
+	total := list.Sum(d.Sizes, func(size int) int { return size })
 	if total > maxTogether {
 		return nil, fmt.Errorf("data.clients = %d, data.samples = %d, data.proxy above 0: at most %d samples can be in memory together, not %d", d.config.Clients, d.config.Samples, maxTogether, total)
 	}

@@ -4,6 +4,8 @@
 package asha
 
 import (
+	"cmp"
+
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -50,9 +52,7 @@ func newPlan(r *options.Reader, req tuners.ValidateRequest) plan {
 	if len(r.Problems) > 0 {
 		return plan{}
 	}
-	if p.trials == 0 {
-		p.trials = maxTrials
-	}
+	p.trials = cmp.Or(p.trials, maxTrials)
 	p.rungs = []int{b.TrialRounds}
 	least := 0 // rounds of a synchronous halving that ends with one trial
 	arms := 1

@@ -5,6 +5,7 @@
 package recorded
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -297,9 +298,7 @@ func (t *Table) Fit(ctx context.Context, c *config.Config, tuner tuners.Tuner) e
 			*c = fitted
 			return nil
 		}
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 	}
 	if at, ok := errors.AsType[*key.Error](first); ok && at.Key == "budget.rounds" {
 		return fmt.Errorf("no total of %d rounds or fewer suits trials of %d: %w", c.Budget.Rounds, c.Budget.TrialRounds, first)

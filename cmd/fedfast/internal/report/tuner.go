@@ -97,10 +97,7 @@ func (s *Study) vectors() []*figure.Figure {
 		maps.DeleteFunc(long, func(name string, _ int) bool { return strings.HasPrefix(name, theta) })
 	}
 	for _, name := range slices.Sorted(maps.Keys(long)) {
-		var rows []heatRow
-		for j := range long[name] {
-			rows = append(rows, heatRow{strconv.Itoa(j), name, j})
-		}
+		rows := list.Made(long[name], func(j int) heatRow { return heatRow{strconv.Itoa(j), name, j} })
 		all = append(all, &figure.Figure{
 			Name: "note-" + name, Title: fmt.Sprintf("Client tuner: %s (trial %d)", name, n.trial.Number),
 			Panels: []figure.Panel{{X: figure.Axis{Label: "rounds of the trial"}, Y: figure.Axis{Label: "entry of " + name}, Heat: n.heat(name, rows)}},

@@ -3,6 +3,7 @@
 package meter
 
 import (
+	"cmp"
 	"context"
 	"math"
 
@@ -279,9 +280,7 @@ func (m *Meter) after(ctx context.Context, tr *fl.Trial, plan *fl.Plan, t *recor
 	if every == 0 || tr.Rounds()%every != 0 && tr.Rounds() != last {
 		return t, nil
 	}
-	if t == nil {
-		t = &record.Table{}
-	}
+	t = cmp.Or(t, &record.Table{})
 	var err error
 	t.After, err = m.clientErrors(ctx, tr, plan)
 	return t, err

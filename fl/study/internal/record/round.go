@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -146,12 +148,9 @@ func (t *Table) Holds(clients int) bool {
 	if t == nil {
 		return true
 	}
-	for _, e := range []*Errors{t.Before, t.After} {
-		if e != nil && (len(e.Val) != clients || e.Test != nil && len(e.Test) != clients) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]*Errors{t.Before, t.After}, func(e *Errors) bool {
+		return e != nil && (len(e.Val) != clients || e.Test != nil && len(e.Test) != clients)
+	})
 }
 
 // Errors are the errors of every client, in their order, NaN without samples. Test is nil where
@@ -337,9 +336,6 @@ func (l *Local) Mean() float64 {
 
 // Numbers are the scores.
 func (l *Local) Numbers() []float64 {
-	all := make([]float64, len(l.Scores))
-	for i, x := range l.Scores {
-		all[i] = float64(x)
-	}
+	all := list.Made(len(l.Scores), func(i int) float64 { return float64(l.Scores[i]) })
 	return all
 }

@@ -61,10 +61,7 @@ func Fit(x [][]float64, y []float64, iterations int) Hyper {
 		}
 		part = newLikelihood(px, py)
 	}
-	ends := make([]end, 0, len(starts)+likeliest)
-	for _, at := range begin(part, features) {
-		ends = append(ends, search(at, part, iterations))
-	}
+	ends := list.Of(begin(part, features), func(at []float64) end { return search(at, part, iterations) })
 	if part != whole {
 		ends = best(ends, finals)
 		few := min(iterations, max(500_000/(len(x)*len(x)), 10)) // each takes time that grows with the cube of the observations

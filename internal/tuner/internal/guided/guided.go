@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/internal/tuner/internal/points"
 	"github.com/fedfast/fedfast/internal/tuner/internal/record"
@@ -119,10 +120,7 @@ func (s *session) Suggest(_ context.Context, n int) ([]tuners.Decision, error) {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	var out []tuners.Decision
-	for i := range max(free, 0) {
-		out = append(out, s.start(first+i, proposed, i))
-	}
+	out := list.Made(max(free, 0), func(i int) tuners.Decision { return s.start(first+i, proposed, i) })
 	switch {
 	case flying == 0 && len(out) == 0:
 		return []tuners.Decision{{Kind: tuners.Done, Best: s.best()}}, nil
