@@ -1,15 +1,18 @@
 package tff
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/fedfast/fedfast/internal/formats/sqlitefile"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // Clients reads the examples of one client at a time, for sets that are too large
@@ -35,33 +38,39 @@ func OpenClients(ctx context.Context, path string, splits []string) (*Clients, e
 		return nil, err
 	}
 	c := &Clients{file: f, splits: splits}
-	if err := c.open(ctx); err != nil {
+	err = c.indexed(ctx)
+	if err == nil {
+		_, err = c.count(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
+	slices.SortFunc(c.List, func(a, b Count) int { return strings.Compare(a.ID, b.ID) })
 	return c, nil
 }
 
-// open checks the file and lists its clients.
-func (c *Clients) open(ctx context.Context) error {
+// count lists the clients in the order of client_metadata and returns the place of each in
+// the list.
+func (c *Clients) count(ctx context.Context) (known map[string]int, err error) {
 	f := c.file
-	if err := c.indexed(ctx); err != nil {
-		return err
-	}
-	have := make([]bool, len(c.splits))
+	have := map[string]bool{}
+	known = map[string]int{}
 	var client, split sql.RawBytes
 	var n int64
-	known := map[string]int{}
-	err := f.Query(ctx, func(scan func(...any) error) error {
+	err = f.Query(ctx, func(scan func(...any) error) error {
 		if err := scan(&client, &split, &n); err != nil {
 			return err
+		}
+		if !have[string(split)] { // a new text for each split, not for each row
+			have[string(split)] = true
 		}
 		i := slices.Index(c.splits, string(split))
 		if i < 0 {
 			return nil
 		}
-		have[i] = true
-		if err := counted(f, string(split), string(client), n); err != nil {
-			return err
+		if n < 0 || n > f.Room() {
+			return fmt.Errorf("%s: split %s, client %.64q: num_examples is %d, must be 0 to %d, as many rows as the file has room for",
+				f.Path, split, client, n, f.Room())
 		}
 		at, seen := known[string(client)]
 		if !seen {
@@ -77,18 +86,20 @@ func (c *Clients) open(ctx context.Context) error {
 		return nil
 	}, "SELECT client_id, split_name, num_examples FROM client_metadata")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, one := range c.List {
 		for i, n := range one.Examples {
 			one.Examples[i] = max(0, n)
 		}
 	}
-	slices.SortFunc(c.List, func(a, b Count) int { return strings.Compare(a.ID, b.ID) })
-	if i := slices.Index(have, false); i >= 0 {
-		return fmt.Errorf("%s: has no split %s", f.Path, c.splits[i])
+	for _, s := range c.splits {
+		if !have[s] {
+			only := cmp.Or(oneline.Names(slices.Sorted(maps.Keys(have))), "an empty client_metadata")
+			return nil, fmt.Errorf("%s: has no split %s, only %s", f.Path, s, only)
+		}
 	}
-	return nil
+	return known, nil
 }
 
 // unknown marks a split of which client_metadata has not told yet.
