@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fedfast/fedfast/internal/sys/filelock"
 	"github.com/fedfast/fedfast/internal/sys/regular"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
@@ -237,4 +238,17 @@ func (o *Options) verify(ctx context.Context, f *File, path string) error {
 		o.Note(fmt.Sprintf("%s: no checksum is known; it has %d bytes and SHA-256 %s", f.Name, size, shaText))
 	}
 	return nil
+}
+
+// lock keeps other processes from fetching into the same folder until unlock is
+// called or the process ends. Systems that know no locks on folders have none.
+func lock(dir string) (unlock func(), err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if free, err := filelock.Try(f); err == nil && !free {
+		return nil, errors.Join(fmt.Errorf("%s: another process is fetching into this folder", dir), f.Close())
+	}
+	return func() { _ = f.Close() }, nil // only read
 }

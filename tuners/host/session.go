@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fedfast/fedfast/internal/rules"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -136,4 +137,19 @@ func (s *session) Close(ctx context.Context) error {
 		return s.plugin.named(err)
 	}
 	return nil
+}
+
+// Local makes a tuner of this process behave like a launched one: its answers are
+// checked. It is for tests and for tools.
+func Local(t tuners.Tuner) tuners.Tuner { return local{t} }
+
+type local struct{ tuners.Tuner }
+
+// Open opens a checked session.
+func (l local) Open(ctx context.Context, req tuners.OpenRequest) (tuners.Session, error) {
+	s, err := rules.Open(ctx, l.Tuner, req)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }

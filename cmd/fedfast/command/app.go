@@ -1,3 +1,19 @@
+// Package command is the command line of fedfast, for programs that add layers,
+// losses, methods or sets of data of their own:
+//
+//	package main
+//
+//	import (
+//		"os"
+//
+//		"github.com/fedfast/fedfast/cmd/fedfast/command"
+//		_ "example.org/mine" // registers them
+//	)
+//
+//	func main() { os.Exit(command.Main(os.Args[1:], os.Stdout, os.Stderr)) }
+//
+// Such a program has all commands of fedfast, which know what was registered by its
+// name: in study files, in lists and in help.
 package command
 
 import (
@@ -8,9 +24,11 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/finite"
@@ -197,4 +215,55 @@ func (a *app) printJSON(v any) error {
 	}
 	_, err = fmt.Fprintf(a.out, "%s\n", text)
 	return err
+}
+
+// logs is where log lines go: stderr, or the display while it shows a bar there.
+type logs struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+// Write writes whole lines.
+func (l *logs) Write(lines []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.to.Write(lines)
+}
+
+// redirect sends the lines that follow elsewhere.
+func (l *logs) redirect(to io.Writer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.to = to
+}
+
+// newLog returns the log: plain lines without times.
+func (a *app) newLog() *slog.Logger {
+	return slog.New(slog.NewTextHandler(a.logs, &slog.HandlerOptions{Level: a.log, ReplaceAttr: func(groups []string, attr slog.Attr) slog.Attr {
+		if len(groups) == 0 && attr.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return attr
+	}}))
+}
+
+// output is a file that a flag asks for, none when the path is empty.
+type output struct{ flag, path string }
+
+// writable refuses files that could not be written in the end, before long work
+// is done for them.
+func writable(files []output) error {
+	for _, f := range files {
+		if err := outfile.File(f.path); err != nil {
+			return fmt.Errorf("%s: %w", f.flag, err)
+		}
+	}
+	return nil
+}
+
+// Main runs a command line, without the program's name, and returns its exit code: 0,
+// or 1 for a failure and 2 for wrong usage, of which it writes one line to stderr.
+func Main(args []string, stdout, stderr io.Writer) int {
+	a := &app{out: stdout, err: stderr}
+	return a.main(args)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 	"github.com/fedfast/fedfast/nn/safetensors"
@@ -224,4 +226,14 @@ func (a *app) printEvaluated(r *evaluated) error {
 		return err
 	}
 	return printVerdict(a.out, r.Verdict())
+}
+
+// printVerdict prints what is wrong with what was trained, if anything.
+func printVerdict(w io.Writer, verdict []string) error {
+	if len(verdict) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	lines := list.Of(verdict, func(v string) string { return "warning: " + v })
+	return table.Text(w, lines...)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/list"
+	"github.com/fedfast/fedfast/internal/pareto"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -163,4 +164,23 @@ func (c *Chosen) Hyperparameters(trials []TrialResult) [2]string {
 		ended += fmt.Sprintf(" (probability %.2f)", c.Probability)
 	}
 	return [2]string{ended, began}
+}
+
+// Front returns the indices of trials on the Pareto front: of those that are feasible, the
+// ones that no other beats in all objectives. values are theirs by metric, nil for a trial
+// that does not count.
+func Front(aims tuners.Aims, values []map[string]float64) []int {
+	var able, front []int
+	var points [][]float64
+	for i, v := range values {
+		if v != nil && aims.Violation(v) == 0 {
+			able, points = append(able, i), append(points, aims.Losses(v))
+		}
+	}
+	for k, rank := range pareto.Ranks(points) {
+		if rank == 0 {
+			front = append(front, able[k])
+		}
+	}
+	return front
 }

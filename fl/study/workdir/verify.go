@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/fl/study"
+	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/finite"
 	"github.com/fedfast/fedfast/internal/store"
@@ -67,4 +68,17 @@ func (s *Study) searchAgain(ctx context.Context, o Options, setup study.Setup, r
 	}
 	text, err := finite.Marshal(now)
 	return cmp.Or(err, study.Same(store.Row{Kind: store.KindBaseline, Data: was}, text))
+}
+
+// Audit is study.Audit of a configuration, whose data it opens.
+func Audit(ctx context.Context, c *config.Config, canaries int, o Options) (*result.AuditResult, error) {
+	own := *c
+	if err := own.CheckFor(config.ModeRun); err != nil {
+		return nil, err
+	}
+	setup, err := (&Study{Config: &own, Stored: &result.Stored{}, log: o.Log}).prepare(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return study.Audit(ctx, *setup, canaries)
 }

@@ -11,6 +11,8 @@
 package fedex
 
 import (
+	"math"
+
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -103,4 +105,62 @@ func readSettings(r *options.Reader, req tuners.ValidateRequest) settings {
 		r.Problem("objective", "fedex requires the target %q or %q, or one that is 1 minus the error, not %q", tuners.MetricError, tuners.MetricLoss, req.Objective.Metric)
 	}
 	return s
+}
+
+// Arms returns the configurations among which FedEx chooses in a trial, for
+// reports: they depend on the space, the trial's params, the options, the study's
+// seed and the trial's number alone. A trial that was forked has those of the trial
+// that it came from. The error comes from an option.
+func Arms(space tuners.Space, params, given tuners.Params, seed uint64, trial int) ([]tuners.Params, error) {
+	r := options.Read(Tuner.About, given)
+	s := readSettings(r, tuners.ValidateRequest{Space: space})
+	if err := options.First("fedex", r.Problems); err != nil {
+		return nil, err
+	}
+	return drawConfigs(space.Matching(controls), params, s, seed, trial), nil
+}
+
+// drawConfigs returns a trial's configurations: the first is the trial's own, the
+// others its neighbours or independent draws. They depend on the seed and the
+// origin alone, so the state need not hold them.
+func drawConfigs(space tuners.Space, centre tuners.Params, o settings, seed uint64, origin int) []tuners.Params {
+	k := o.configs
+	if o.drawConfigs {
+		k = 1 + tuners.NewDraws(seed, origin, 0, "fedex number of configs").IntN(o.configs)
+	}
+	first := make(tuners.Params, len(space))
+	for _, d := range space {
+		first[d.Name] = centre[d.Name]
+	}
+	draws := tuners.NewDraws(seed, origin, 0, "fedex configs")
+	configs := []tuners.Params{first}
+	for len(configs) < k {
+		switch {
+		case o.independent:
+			configs = append(configs, space.Sample(draws))
+		case o.asPaper:
+			configs = append(configs, perturbAsPaper(space, first, o.eps, draws))
+		default:
+			configs = append(configs, space.Perturb(first, o.eps, draws))
+		}
+	}
+	return configs
+}
+
+// perturbAsPaper is Space.Perturb with the paper's neighbourhood of whole
+// dimensions: {c - floor(w), ..., c + ceil(w)}, w = eps (hi - lo).
+func perturbAsPaper(space tuners.Space, centre tuners.Params, eps float64, draws *tuners.Draws) tuners.Params {
+	p := make(tuners.Params, len(space))
+	for _, d := range space {
+		u := draws.Float64()
+		if !d.Whole() {
+			p[d.Name] = d.Perturb(centre[d.Name], eps, u)
+			continue
+		}
+		w := float64(eps * (d.Hi - d.Lo))
+		below, above := math.Floor(w), math.Ceil(w)
+		s := d.Scale(centre[d.Name]) - below + math.Floor(float64(u*(below+above+1)))
+		p[d.Name] = d.Value(min(max(s, d.Lo), d.Hi))
+	}
+	return p
 }

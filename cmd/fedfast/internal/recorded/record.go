@@ -2,6 +2,7 @@ package recorded
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/formats/parquet"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/tuner/sobol"
@@ -119,4 +121,22 @@ func (t *Table) replays(c *config.Config, seed uint64) error {
 	text, err := config.Encode(&r)
 	t.Config = string(text)
 	return err
+}
+
+// Example is the name of the built-in table: a small one, of data that are drawn, which its study
+// file says how to record.
+const Example = "example"
+
+//go:embed example
+var builtin embed.FS
+
+// example reads it.
+func example() (*Table, error) {
+	return read("example/example"+Suffix, builtin.ReadFile, func(path string) (parquet.Source, error) {
+		f, err := builtin.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		return f.(parquet.Source), nil
+	})
 }

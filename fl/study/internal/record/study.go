@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/nn"
@@ -97,4 +98,17 @@ type Baseline struct {
 	Rounds         int    `json:"rounds"`
 	Target         string `json:"target"`
 	Maximize       bool   `json:"maximize,omitempty"` // the scores
+}
+
+// Alone is what a baseline without federation came to: config.Local or config.Pooled.
+type Alone struct {
+	Name string `json:"name"`
+	// Settings says whose hyperparameters it was trained with, "tuned" or "file"; Params are those.
+	Settings string        `json:"settings"`
+	Params   tuners.Params `json:"params,omitempty"`
+	// Val is the loss on the clients' validation samples, Test what their test samples measured, and
+	// Clients that of the single ones, as personalized errors of local and global ones of pooled models.
+	Val     Real       `json:"val_loss"`
+	Test    fl.Summary `json:"test"`
+	Clients Clients    `json:"clients"`
 }
