@@ -6,6 +6,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/internal/shard"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -106,12 +107,7 @@ func (r *Recorded) Score(trial, round int, errors []float64, dropped []int, o Sc
 // it takes Sample, Noise, Trial and Round. errors belong to all clients on their
 // validation samples.
 func (r *Recorded) Validate(errors []float64, v EvalConfig) *Summary {
-	var ids []int
-	for i, n := range r.Val {
-		if n > 0 {
-			ids = append(ids, i)
-		}
-	}
+	ids := list.Places(len(r.Val), func(i int) bool { return r.Val[i] > 0 })
 	var scores []setScore
 	for _, i := range validated(r.Seed, ids, v) {
 		scores = append(scores, setScore{Score: scoreOfRecorded(errors[i], r.Numbers), n: r.Val[i]})

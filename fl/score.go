@@ -130,12 +130,7 @@ func (o ScoreOptions) private(sum float64, noise *Noise) Score {
 
 // scored returns the slots with validation samples that a score counts.
 func (r *RoundResult) scored(o ScoreOptions) []int {
-	var slots []int
-	for i := range r.Slots {
-		if r.Slots[i].ValExamples > 0 {
-			slots = append(slots, i)
-		}
-	}
+	slots := list.Places(len(r.Slots), func(i int) bool { return r.Slots[i].ValExamples > 0 })
 	if o.Clients == 0 || o.Clients >= len(slots) {
 		return slots
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/fl/internal/shard"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -66,12 +67,8 @@ func (e *Engine) evalSample(n, sample int) []int {
 // or of all such clients if there are fewer. They are drawn anew for each round, by
 // the seed and its number alone: for every trial and every model the same.
 func (e *Engine) DrawTested(n, round int) []int {
-	var tested []int
-	for i, c := range e.cfg.Data.Clients {
-		if c.Test.Len() > 0 {
-			tested = append(tested, i)
-		}
-	}
+	clients := e.cfg.Data.Clients
+	tested := list.Places(len(clients), func(i int) bool { return clients[i].Test.Len() > 0 })
 	drawn := draw(kernels.NewStream(kernels.Key(e.cfg.Seed, uint64(round), purposeTested), 0), len(tested), min(n, len(tested)))
 	for i, at := range drawn {
 		drawn[i] = tested[at]

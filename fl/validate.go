@@ -62,12 +62,8 @@ func (e *Engine) validate(ctx context.Context, weights []float32, v EvalConfig) 
 	if err != nil {
 		return nil, nil, err
 	}
-	var ids []int
-	for i := range e.cfg.Data.Clients {
-		if e.cfg.Data.Clients[i].Val.Len() > 0 {
-			ids = append(ids, i)
-		}
-	}
+	clients := e.cfg.Data.Clients
+	ids := list.Places(len(clients), func(i int) bool { return clients[i].Val.Len() > 0 })
 	if ids = validated(e.cfg.Seed, ids, v); len(ids) == 0 {
 		return nil, nil, fmt.Errorf("evaluation: none of the %d clients has validation samples", len(e.cfg.Data.Clients))
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // Space is a search space: dimensions in ascending order of their names, see
@@ -62,13 +64,7 @@ func (s Space) With(dims ...Dim) (Space, error) {
 // Matching returns the dimensions whose names match one of the patterns: a name, or
 // a prefix followed by "*" as in "client.*".
 func (s Space) Matching(patterns ...string) Space {
-	var out Space
-	for _, d := range s {
-		if Matches(d.Name, patterns...) {
-			out = append(out, d)
-		}
-	}
-	return out
+	return list.Where(s, func(d Dim) bool { return Matches(d.Name, patterns...) })
 }
 
 // Matches says whether a name matches one of the patterns of Description.Controls.

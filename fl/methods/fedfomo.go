@@ -7,6 +7,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/kernels"
 )
 
@@ -89,12 +90,7 @@ func (s *fedFomoServer) Send(l *fl.Local) error {
 func (s *fedFomoServer) sent(l *fl.Local) []int {
 	clients := len(l.State)
 	turn := func(j int) int { return (j + clients - (l.Client+l.Round*l.ServerParams.Models)%clients) % clients }
-	var others []int
-	for j := range clients {
-		if j != l.Client {
-			others = append(others, j)
-		}
-	}
+	others := list.Places(clients, func(j int) bool { return j != l.Client })
 	slices.SortFunc(others, func(a, b int) int {
 		return cmp.Or(cmp.Compare(l.State[b], l.State[a]), cmp.Compare(turn(a), turn(b)))
 	})

@@ -28,6 +28,16 @@ func Where[T any](all []T, is func(T) bool) (found []T) {
 	return found
 }
 
+// Places returns the numbers from 0 to n-1 for which is is true, nil for none.
+func Places(n int, is func(i int) bool) (found []int) {
+	for i := range n {
+		if is(i) {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
 // Count returns the number of elements for which is is true.
 func Count[T any](all []T, is func(T) bool) (n int) {
 	for _, x := range all {

@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // less reports whether a loss is better than another one.
@@ -65,12 +67,7 @@ func Fittest(points [][]float64, n int) []int {
 	ranks := Ranks(points)
 	var out []int
 	for rank := 0; len(out) < min(n, len(points)); rank++ {
-		var front []int
-		for i, r := range ranks {
-			if r == rank {
-				front = append(front, i)
-			}
-		}
+		front := list.Places(len(ranks), func(i int) bool { return ranks[i] == rank })
 		room := crowding(points, front)
 		slices.SortStableFunc(front, func(i, j int) int { return cmp.Compare(room[j], room[i]) })
 		out = append(out, front...)

@@ -94,12 +94,7 @@ func Subset(points [][]float64, n int, ref []float64) []int {
 	have := 0.0
 	for len(out) < min(n, len(points)) {
 		best, most := -1, math.Inf(-1)
-		order := make([]int, 0, len(points))
-		for i := range points {
-			if !slices.Contains(out, i) {
-				order = append(order, i)
-			}
-		}
+		order := list.Places(len(points), func(i int) bool { return !slices.Contains(out, i) })
 		slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(bound[j], bound[i]) })
 		for _, i := range order {
 			if bound[i] < most {

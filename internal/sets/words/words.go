@@ -5,10 +5,13 @@ package words
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/internal/formats/gzfile"
@@ -170,4 +173,151 @@ func (b *Bags) Append(bags []uint16, tags []byte, text ...[]byte) []uint16 {
 		}
 	}
 	return data.AppendBag(bags, n, known, labels)
+}
+
+// Counted bounds the different words that a Count has in memory.
+const Counted = 2_000_000
+
+// maxWord bounds the bytes of a word that is counted: longer ones are no words.
+const maxWord = 64
+
+// Count counts words in bounded memory: when there are too many different
+// ones, those seen least are forgotten.
+type Count struct {
+	counts    map[string]int
+	most      int // different words
+	forgotten bool
+}
+
+// NewCount returns a count of no words.
+func NewCount() *Count { return &Count{counts: map[string]int{}, most: Counted} }
+
+// None says that no word was counted.
+func (c *Count) None() bool { return len(c.counts) == 0 }
+
+// Forgotten says that there were more than Counted different words.
+func (c *Count) Forgotten() bool { return c.forgotten }
+
+// Add counts the words of a sentence.
+func (c *Count) Add(text []byte) {
+	for word := range bytes.SplitSeq(text, []byte{' '}) {
+		if len(word) == 0 || len(word) > maxWord {
+			continue
+		}
+		if n, known := c.counts[string(word)]; known {
+			c.counts[string(word)] = n + 1
+			continue
+		}
+		if len(c.counts) == c.most {
+			c.forget()
+		}
+		c.counts[string(word)] = 1
+	}
+}
+
+// forget drops the words seen least, at least half of all.
+func (c *Count) forget() {
+	c.forgotten = true
+	for limit := 1; len(c.counts) > c.most/2; limit *= 2 {
+		for w, n := range c.counts {
+			if n <= limit {
+				delete(c.counts, w)
+			}
+		}
+	}
+}
+
+// Frequent returns the n words counted most, of equal ones the first by bytes.
+func (c *Count) Frequent(n int) []string {
+	words := make([]string, 0, len(c.counts))
+	for w := range c.counts {
+		words = append(words, w)
+	}
+	slices.SortFunc(words, func(a, b string) int {
+		return cmp.Or(cmp.Compare(c.counts[b], c.counts[a]), cmp.Compare(a, b))
+	})
+	return slices.Clone(words[:min(n, len(words))])
+}
+
+// Line returns the words of a text in lower case, with spaces between. A word is a run
+// of letters, digits, underscores and apostrophes, or one of .,!?; as in LEAF's
+// split_line, or with symbols one such as an emoji.
+func Line(text []byte, symbols bool) []byte {
+	line := make([]byte, 0, len(text))
+	within := false // a word
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		text = text[size:]
+		r = unicode.ToLower(r)
+		if symbols && r == '\ufe0f' {
+			continue // of an emoji
+		}
+		part := r == '_' || r == '\'' || unicode.In(r, unicode.L, unicode.N, unicode.M)
+		sign := symbols && !part && r != utf8.RuneError && unicode.Is(unicode.So, r)
+		if !part && !sign && !strings.ContainsRune(".,!?;", r) {
+			within = false
+			continue
+		}
+		if (!part || !within) && len(line) > 0 {
+			line = append(line, ' ')
+		}
+		line, within = utf8.AppendRune(line, r), part
+	}
+	return line
+}
+
+// unspaced are the scripts that are written without spaces between words.
+var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tibetan}
+
+// isUnspaced reports whether a letter is of one of these scripts, of which Thai comes first.
+func isUnspaced(r rune) bool { return r >= '\u0e00' && unicode.In(r, unspaced...) }
+
+// Apart puts spaces around each letter, with its marks, of scripts that are written
+// without them, so that these letters are words.
+func Apart(text []byte) []byte {
+	if !bytes.ContainsFunc(text, isUnspaced) {
+		return text
+	}
+	var out []byte
+	within := false // a letter of such a script
+	for _, r := range string(text) {
+		if !unicode.Is(unicode.M, r) {
+			now := isUnspaced(r) || r == 'ー' && within
+			if now || within {
+				out = append(out, ' ')
+			}
+			within = now
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return out
+}
+
+// TextSize returns the number of ids of AppendText: the padding, the words, others.
+func (v *Vocabulary) TextSize() int { return int(v.other) + 1 }
+
+// AppendText appends the row of a text, words with spaces between: the first n words,
+// then padding.
+func (v *Vocabulary) AppendText(rows []uint16, text []byte, n int) []uint16 {
+	full := len(rows) + n
+	rows = v.appendWords(rows, text, full)
+	return append(rows, make([]uint16, full-len(rows))...)
+}
+
+// appendWords appends words with spaces between, until there are full ids.
+func (v *Vocabulary) appendWords(rows []uint16, text []byte, full int) []uint16 {
+	for w := range bytes.SplitSeq(text, []byte{' '}) {
+		if len(rows) == full {
+			break
+		}
+		if len(w) == 0 {
+			continue
+		}
+		id, known := v.ids[string(w)]
+		if !known {
+			id = v.other
+		}
+		rows = append(rows, id)
+	}
+	return rows
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -91,12 +92,7 @@ func spread(rest int, cost []int) []int {
 // index first. NaN stands for a failed trial and is left out, so the ranking may be
 // shorter than scores.
 func Rank(o tuners.Objective, scores []float64) []int {
-	var ranked []int
-	for i, x := range scores {
-		if x == x {
-			ranked = append(ranked, i)
-		}
-	}
+	ranked := list.Places(len(scores), func(i int) bool { return scores[i] == scores[i] })
 	slices.SortStableFunc(ranked, func(a, b int) int { return o.Compare(scores[a], scores[b]) })
 	return ranked
 }

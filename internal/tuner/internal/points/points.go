@@ -57,13 +57,10 @@ func (p Point) Check(space tuners.Space) error {
 
 // Free returns the indices of the dimensions that have more than one value.
 func Free(space tuners.Space) []int {
-	var out []int
-	for i, d := range space {
-		if d.Kind == tuners.Choice && len(d.Choices) > 1 || d.Kind != tuners.Choice && d.Lo < d.Hi {
-			out = append(out, i)
-		}
-	}
-	return out
+	return list.Places(len(space), func(i int) bool {
+		d := &space[i]
+		return d.Kind == tuners.Choice && len(d.Choices) > 1 || d.Kind != tuners.Choice && d.Lo < d.Hi
+	})
 }
 
 // At returns the point with the given numbers at the dimensions that are free, and
