@@ -35,9 +35,7 @@ func main() {
 // isa is a level with the methods of this generator.
 type isa struct{ Level }
 
-// sums keeps the sums of 16 channels in registers while it goes over the pixels. Both levels work on 4 float64 at a
-// time, which processors
-// convert faster than 8.
+// sums keeps the sums of 16 channels in registers while it goes over the pixels.
 func sums(v isa) {
 	v.Text("normSums", "(sum, inner *float64, a, b *float32, channels, rows, pixels, aNext, bNext int)", "is a loop of normTable.")
 	v.sumsOf(Integer("a"), Integer("b"), "aNext", "bNext")
@@ -56,7 +54,7 @@ func (v isa) sumsOf(a, b reg.GPVirtual, aNext, bNext string) {
 	pixel, count, rows := GP64(), GP64(), GP64()
 	MOVQ(channels, pixel)
 	SHLQ(Imm(6), pixel)
-	one := ones()
+	one, doubles := v.ones(), v.doubles()
 	images, next := []reg.GPVirtual{a}, []string{aNext}
 	if bNext != "" {
 		images, next = append(images, b), append(next, bNext)
@@ -70,7 +68,7 @@ func (v isa) sumsOf(a, b reg.GPVirtual, aNext, bNext string) {
 		Label(block)
 		CMPQ(channels, Imm(uint64(groups)))
 		JLT(LabelRef(done))
-		s := loadDoubles(sum, inner, doubles*groups)
+		s := v.loadDoubles(sum, inner, doubles*groups)
 		at := make([]reg.GPVirtual, len(images))
 		for i, r := range images {
 			at[i] = GP64()
@@ -81,12 +79,12 @@ func (v isa) sumsOf(a, b reg.GPVirtual, aNext, bNext string) {
 		Load(Param("pixels"), count)
 		Label(each)
 		for i := range doubles * groups {
-			p := YMM()
-			VCVTPS2PD(Mem{Base: at[0], Disp: 16 * i}, p)
+			p := v.Vec()
+			VCVTPS2PD(Mem{Base: at[0], Disp: v.Bytes() / 2 * i}, p)
 			q := p
 			if len(at) > 1 {
-				q = YMM()
-				VCVTPS2PD(Mem{Base: at[1], Disp: 16 * i}, q)
+				q = v.Vec()
+				VCVTPS2PD(Mem{Base: at[1], Disp: v.Bytes() / 2 * i}, q)
 			}
 			s.add(i, p, q, one, len(at) > 1 || i%2 == 0)
 		}
@@ -101,7 +99,7 @@ func (v isa) sumsOf(a, b reg.GPVirtual, aNext, bNext string) {
 		}
 		DECQ(rows)
 		JNE(LabelRef(row))
-		s.store(sum, inner)
+		v.store(s, sum, inner)
 		for _, r := range images {
 			ADDQ(U32(uint32(64*groups)), r)
 		}
@@ -112,15 +110,15 @@ func (v isa) sumsOf(a, b reg.GPVirtual, aNext, bNext string) {
 	v.End()
 }
 
-// doubles are the registers of 4 float64 for 16 channels.
-const doubles = 4
+// doubles returns the registers of float64 for 16 channels.
+func (v isa) doubles() int { return 2 * len(v.Parts()) }
 
-// doubleSums are two sums of channels, 4 in a register.
+// doubleSums are two sums of channels in such registers.
 type doubleSums struct{ first, other []reg.VecVirtual }
 
-// ones returns a register of 4 float64 of 1.
-func ones() reg.VecVirtual {
-	bits, x, y := GP64(), XMM(), YMM()
+// ones returns a register of float64 of 1.
+func (v isa) ones() reg.VecVirtual {
+	bits, x, y := GP64(), XMM(), v.Vec()
 	MOVQ(U64(0x3ff0000000000000), bits)
 	VMOVQ(bits, x)
 	VBROADCASTSD(x, y)
@@ -128,12 +126,10 @@ func ones() reg.VecVirtual {
 }
 
 // loadDoubles loads n registers of each sum.
-func loadDoubles(sum, inner reg.Register, n int) (s doubleSums) {
+func (v isa) loadDoubles(sum, inner reg.Register, n int) (s doubleSums) {
 	for i := range n {
-		first, other := YMM(), YMM()
-		VMOVUPS(Mem{Base: sum, Disp: 32 * i}, first)
-		VMOVUPS(Mem{Base: inner, Disp: 32 * i}, other)
-		s.first, s.other = append(s.first, first), append(s.other, other)
+		s.first = append(s.first, v.Load(Mem{Base: sum, Disp: v.Bytes() * i}))
+		s.other = append(s.other, v.Load(Mem{Base: inner, Disp: v.Bytes() * i}))
 	}
 	return s
 }
@@ -151,13 +147,13 @@ func (s doubleSums) add(i int, p, q, one reg.VecVirtual, multiply bool) {
 }
 
 // store writes the sums back and moves after them.
-func (s doubleSums) store(sum, inner reg.Register) {
+func (v isa) store(s doubleSums, sum, inner reg.Register) {
 	for i := range s.first {
-		VMOVUPS(s.first[i], Mem{Base: sum, Disp: 32 * i})
-		VMOVUPS(s.other[i], Mem{Base: inner, Disp: 32 * i})
+		VMOVUPS(s.first[i], Mem{Base: sum, Disp: v.Bytes() * i})
+		VMOVUPS(s.other[i], Mem{Base: inner, Disp: v.Bytes() * i})
 	}
-	ADDQ(U32(uint32(32*len(s.first))), sum)
-	ADDQ(U32(uint32(32*len(s.first))), inner)
+	ADDQ(U32(uint32(v.Bytes()*len(s.first))), sum)
+	ADDQ(U32(uint32(v.Bytes()*len(s.first))), inner)
 }
 
 // slope returns the gradient in front of an activation from g after it, where it was taken at x.
@@ -339,7 +335,7 @@ func shareSums(v isa) {
 	sum, inner, dots, d, x := Integer("sum"), Integer("inner"), Integer("dots"), Integer("d"), Integer("x")
 	value, shift := Integer("value"), Integer("shift")
 	half, rows, pixels, count := Integer("half"), Integer("rows"), Integer("pixels"), GP64()
-	share, one := v.Param(Param("share")), ones()
+	share, one, doubles := v.Param(Param("share")), v.ones(), v.doubles()
 	whole, end := NewLabel("whole"), NewLabel("end")
 	TESTQ(half, half)
 	JEQ(LabelRef(whole))
@@ -353,7 +349,7 @@ func shareSums(v isa) {
 			}
 			return r.AsY().(reg.VecVirtual)
 		}
-		s, acc := loadDoubles(sum, inner, n), v.Vec()
+		s, acc := v.loadDoubles(sum, inner, n), v.Vec()
 		values, shifts := sized(v.Vec()), sized(v.Vec())
 		VMOVUPS(Mem{Base: value}, values)
 		VMOVUPS(Mem{Base: shift}, shifts)
@@ -367,10 +363,10 @@ func shareSums(v isa) {
 		VADDPS(shifts, y, y)
 		VFMADD231PS(Mem{Base: d}, y, sized(acc))
 		for i := range n {
-			part, p, q := XMM(), YMM(), YMM()
-			VMULPS(Mem{Base: d, Disp: 16 * i}, share.AsX(), part)
+			part, p, q := YMM(), v.Vec(), v.Vec()
+			VMULPS(Mem{Base: d, Disp: 32 * i}, share.AsY(), part)
 			VCVTPS2PD(part, p)
-			VCVTPS2PD(Mem{Base: x, Disp: 16 * i}, q)
+			VCVTPS2PD(Mem{Base: x, Disp: 32 * i}, q)
 			s.add(i, p, q, one, true)
 		}
 		ADDQ(Imm(64), d)
@@ -383,7 +379,7 @@ func shareSums(v isa) {
 		ADDQ(Integer("xNext"), x)
 		DECQ(rows)
 		JNE(LabelRef(row))
-		s.store(sum, inner)
+		v.store(s, sum, inner)
 		if n < doubles {
 			JMP(LabelRef(end))
 		}
