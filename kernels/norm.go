@@ -139,9 +139,9 @@ func NormSlopeSums(n *ImageNorm) {
 	}
 }
 
-// slopeBlock is how many gradients, 64 KiB, NormSlopeSums multiplies before it sums them, so that they
-// are still in a near cache.
-const slopeBlock = 1 << 14
+// slopeBlock is how many gradients, 16 KiB, NormSlopeSums multiplies before it sums them, so that they and
+// as many inputs are still in the nearest cache.
+const slopeBlock = 1 << 12
 
 //go:noinline
 func callNormSlopes(n *ImageNorm, y, pixels int) {

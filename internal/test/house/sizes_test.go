@@ -68,7 +68,7 @@ var mayHold = map[string]int{
 	"internal/store":                   1491,
 	"internal/sys":                     675,
 	"internal/tuner":                   6240,
-	"kernels":                          10245,
+	"kernels":                          10243,
 	"kernels/det":                      172,
 	"nn":                               12314,
 	"nn/safetensors":                   307,
