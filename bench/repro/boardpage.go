@@ -113,20 +113,20 @@ func less(a, b []float64) []float64 {
 	return d
 }
 
-// Tables returns for each federation the errors of its methods, and at last what tuning changed in their order.
+// Tables returns the errors of all methods on all federations, what tuning changed in their order, and for each
+// federation all that was measured.
 func (b *Board) Tables() []Table {
 	ranks := Table{
 		Title: "what tuning changes in the order of the methods: Spearman's rank correlation of their test errors with the defaults and tuned, and the mean gain with its 90 % interval over methods",
-		Head:  []string{"federation", "methods", "correlation, one model for all", "own models", "gain", "best by default", "best tuned"},
+		Head:  []string{"federation", "methods", "correlation, one model for all", "own models", "gain"},
 	}
-	var out []Table
+	var sets []Table
 	for _, set := range b.sets {
 		if len(set.methods) == 0 {
 			continue
 		}
-		out = append(out, set.errors())
+		sets = append(sets, set.errors())
 		row, gains := []string{set.name, strconv.Itoa(len(set.methods))}, []float64{}
-		best := [2]*boardResult{set.methods[0], set.methods[0]}
 		for _, personal := range []bool{false, true} {
 			var x, y []float64
 			for _, m := range set.methods {
@@ -137,44 +137,53 @@ func (b *Board) Tables() []Table {
 			gains = append(gains, less(x, y)...)
 			row = append(row, plain(stats.Spearman(x, y), 0))
 		}
-		for _, m := range set.methods {
-			if stats.Of(m.plain).Mean < stats.Of(best[0].plain).Mean {
-				best[0] = m
-			}
-			if stats.Of(m.tuned).Mean < stats.Of(best[1].tuned).Mean {
-				best[1] = m
-			}
-		}
-		ranks.Rows = append(ranks.Rows, append(row, withInterval(stats.Of(gains)), best[0].name, best[1].name))
+		ranks.Rows = append(ranks.Rows, append(row, withInterval(stats.Of(gains))))
 	}
-	return append(out, ranks)
+	return append([]Table{overview(sets), ranks}, sets...)
+}
+
+// overview has a row for each method, from the tables of the federations.
+func overview(sets []Table) Table {
+	t := Table{
+		Title: "test errors in %, tuned (and by default); * differs from tuned FedAvg, p < 0.05 by Holm",
+		Head:  []string{"method"},
+		Rows:  list.Of(boardMethods, func(m string) []string { return []string{m} }),
+	}
+	for _, set := range sets {
+		name, _, _ := strings.Cut(set.Title, ":")
+		t.Head = append(t.Head, name)
+		for i := range t.Rows {
+			t.Rows[i] = append(t.Rows[i], "-")
+		}
+		for _, r := range set.Rows {
+			byDefault, _, _ := strings.Cut(r[3], " ")
+			t.Rows[slices.Index(boardMethods, r[0])][len(t.Head)-1] = fmt.Sprintf("%s (%s)%s",
+				strings.Trim(r[1]+", "+r[2], "-, "), byDefault, strings.Repeat("*", index(r[6] != "-" && r[6] < "0.05")))
+		}
+	}
+	return t
 }
 
 // errors is the table of a federation.
 func (s *boardResults) errors() Table {
-	rounds := 0
-	for _, m := range s.methods {
-		rounds = m.search.End.Rounds
-	}
 	t := Table{
 		Title: fmt.Sprintf("%s: %s. %d rounds a training, %d a study with the reference. Test errors in %%, means over %d other splits; gain and difference are paired, with 90 %% intervals; p by Holm for all of the table",
-			s.name, s.doc, s.rounds, rounds, boardSeeds),
+			s.name, s.doc, s.rounds, s.methods[0].search.End.Rounds, boardSeeds),
 		Head: []string{"method", "one model for all, tuned", "own models, tuned", "default", "gain over default", "less FedAvg", "p", "rank by default, tuned", "million samples", "core-seconds", ""},
 	}
 	against := make([]stats.Sample, len(s.methods))
 	var ps []float64
-	var at []int
 	for i, m := range s.methods {
 		if s.methods[0].name != "fedavg" || i == 0 {
 			continue
 		}
 		var p float64
 		against[i], p = stats.Paired(less(m.tuned, s.methods[0].tunedBoth[index(m.personal)]))
-		ps, at = append(ps, p), append(at, i)
+		ps = append(ps, p)
 	}
 	holm := map[int]string{}
 	for i, p := range stats.Holm(ps) {
-		holm[at[i]] = plainP(p)
+		holm[i+1] = plainP(p)
 	}
 	rank := func(m *boardResult, of func(*boardResult) []float64) int {
 		n := 1
@@ -191,7 +200,7 @@ func (s *boardResults) errors() Table {
 			own = "-"
 		}
 		t.Rows = append(t.Rows, []string{
-			m.name, global, own, withInterval(stats.Of(m.plain)), withInterval(stats.Of(less(m.plain, m.tuned))), withInterval(against[i]), orDash(holm[i]),
+			m.name, global, own, withInterval(stats.Of(m.plain)), withInterval(stats.Of(less(m.plain, m.tuned))), withInterval(against[i]), cmp.Or(holm[i], "-"),
 			fmt.Sprintf("%d, %d", rank(m, func(r *boardResult) []float64 { return r.plain }), rank(m, func(r *boardResult) []float64 { return r.tuned })),
 			fmt.Sprintf("%.2f", float64(m.search.End.Examples)/1e6), fmt.Sprintf("%.0f", m.cpu), m.falls(),
 		})

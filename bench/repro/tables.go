@@ -57,7 +57,7 @@ func (r *Report) Tables() []Table {
 		for i := range r.Verdicts {
 			v := &r.Verdicts[i]
 			claims.Rows = append(claims.Rows, []string{
-				v.Name, v.Claim, v.published(), v.gain(), strconv.Itoa(v.Gain.N), plainCount(v.Needed), v.Holds(), orDash(v.Order()), variantText(v.Variant),
+				v.Name, v.Claim, v.published(), v.gain(), strconv.Itoa(v.Gain.N), plainCount(v.Needed), v.Holds(), cmp.Or(v.Order(), "-"), variantText(v.Variant),
 			})
 		}
 		out = append(out, claims)
@@ -195,7 +195,7 @@ func (r *Row) seeds() string {
 // published writes the paper's gain, with its interval where the paper tells enough.
 func (v *Verdict) published() string {
 	if math.IsNaN(v.Published) {
-		return orDash(v.Words)
+		return cmp.Or(v.Words, "-")
 	}
 	return withInterval(stats.Sample{N: 1, Mean: v.Published, Half: v.PublishedHalf})
 }
@@ -226,13 +226,6 @@ func variantText(variant string) string {
 		return "full scale"
 	}
 	return variant
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }
 
 // plain writes a number with as many decimals as the size of another one asks for.

@@ -120,6 +120,7 @@ func commandsPage(t *testing.T) string {
 		if c.Long != "" { // which begins with what the short text says
 			text = strings.Replace(text, "\n"+c.Short+"\n\n", "\n", 1)
 		}
+		text = strings.Replace(text, "```\n"+c.CommandPath()+" [flags]\n```\n\n", "", 1) // as the heading
 		anchor := strings.ReplaceAll(c.CommandPath(), " ", "-")
 		text = emptyFlags.ReplaceAllString(helpFlag.ReplaceAllString(text, ""), "")
 		if len(common) > 0 {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -180,17 +181,15 @@ func methodsPage(t *testing.T) string {
 			fmt.Fprintf(p, "- `%s`: %s.\n", e.Name, strings.TrimSuffix(e.Differs, "."))
 		}
 	}
-	p.WriteString("\n## Methods that cannot be asynchronous\n\nAll others also train with `time.mode` buffered, async and window.\n\n")
-	reasons := map[string][]string{}
+	p.WriteString("\n## Methods that cannot be asynchronous\n\n" +
+		"These refuse `time.mode` buffered, async and window, and say why; all others train with them, too:")
+	var refuse []string
 	for _, name := range fl.Methods() {
-		if e := methodOf(t, name); e.Synchronous != "" {
-			reasons[e.Synchronous] = append(reasons[e.Synchronous], code(name))
+		if methodOf(t, name).Synchronous != "" {
+			refuse = append(refuse, code(name))
 		}
 	}
-	for _, reason := range slices.SortedFunc(maps.Keys(reasons),
-		func(a, b string) int { return slices.Compare(reasons[a], reasons[b]) }) {
-		fmt.Fprintf(p, "- %s: %s.\n", strings.Join(reasons[reason], ", "), reason)
-	}
+	p.WriteString(" " + strings.Join(refuse, ", ") + ".\n")
 	return p.String()
 }
 
@@ -311,19 +310,30 @@ func TestDataReference(t *testing.T) {
 func setList() string {
 	p := &page{}
 	p.WriteString("\n")
-	p.table("dataset", "sample", "clients", "samples", "download")
+	p.table("dataset", "what", "sample", "clients", "samples", "files")
+	own := regexp.MustCompile("^(npz|parquet|csv)")
 	for _, e := range setEntries() {
-		by := "`data.path`"
+		name, files := code(e.Name), e.Path
 		switch {
+		case own.MatchString(e.Name):
+			name, files = "["+name+"](#"+e.Name+")", "your own"
 		case e.Synthetic:
-			by = "generated"
+			files = "generated"
 		case len(e.Fetch) > 0:
-			by = code("fedfast data fetch " + strings.Join(e.Fetch, "`, or `fetch "))
+			files = code("fedfast data fetch " + strings.Join(e.Fetch, "`, or `fetch "))
+		case files == "":
+			files = "in the program"
 		}
-		p.row("["+code(e.Name)+"](#"+e.Name+")", e.form(), e.Clients, e.Samples, by)
+		what := strings.FieldsFunc(e.Doc, func(r rune) bool { return strings.ContainsRune(".,:;(", r) })[0]
+		p.row(name, strings.TrimSpace(what), e.form(), e.Clients, e.Samples, files)
 	}
+	p.WriteString("\n`fedfast data list` says more of each: what its values stand for, which files it reads, " +
+		"and its choices of labels and augmentation.\n")
 	paths, said := map[string]string{}, map[string]string{}
 	for _, e := range setEntries() {
+		if !own.MatchString(e.Name) {
+			continue
+		}
 		doc := e.Doc
 		for _, again := range []string{"y: n or (n, 1) classes", "a label: column"} { // what the sets of a kind say alike
 			at := strings.Index(doc, again)
@@ -341,14 +351,6 @@ func setList() string {
 		case e.Path != "":
 			fmt.Fprintf(p, "`data.path` is %s.\n", e.Path)
 			paths[e.Path] = e.Name
-		}
-		for _, choice := range []struct {
-			key    string
-			values []string
-		}{{"data.encoding", e.Encodings}, {"data.labels", e.Labels}, {"data.augment", e.Augments}} {
-			if len(choice.values) > 0 {
-				fmt.Fprintf(p, "`%s` is `%s`.\n", choice.key, strings.Join(choice.values, "` or `"))
-			}
 		}
 	}
 	p.WriteString("\n")
