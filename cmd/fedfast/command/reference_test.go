@@ -55,9 +55,10 @@ func reference(t *testing.T) string {
 	p.WriteString("# Study files\n\n<!-- Written by `go test ./cmd/fedfast/command -run TestReference -update`; do not edit. -->\n\n" +
 		"The keys of study files and of `--set`. `fedfast list keys`, `layers` and `probes` print the same, with `--json` for programs;\n" +
 		"`fedfast list methods NAME` shows the hyperparameters of a method with its defaults, `fedfast list tuners NAME` the options of a tuner.\n\n" +
-		"## Keys\n\nAfter the key: its type and default, what it may be, whether a search space may contain it (`tunable`), and the\n" +
-		"datasets, fleets or commands that use it, unless all do. [Methods](../../methods/README.md) list the keys that they use and do not use.\n" +
-		"Square brackets include the end of a range, parentheses exclude it. A key that you set and that the method or the command does not use is\n" +
+		"## Keys\n\nAfter the key: its type, unless the default tells it, and default, what it may be, whether a search space may contain it\n" +
+		"(`tunable`), and the datasets, fleets or commands (`run`, `tune`) that use it, unless all do. [Methods](../../methods/README.md) list the\n" +
+		"keys that they use and do not use. Square brackets include the end of a range, parentheses exclude it; numbers without a range are at\n" +
+		"least 0. A key that you set and that the method or the command does not use is\n" +
 		"refused, even if its value is the default; a study file may have keys of both `fedfast run` and `fedfast tune`.\n\n")
 	table, first := "", map[string]string{} // the keys that first say something
 	for _, k := range config.Reference() {
@@ -65,8 +66,11 @@ func reference(t *testing.T) string {
 			table = at
 			fmt.Fprintf(p, "\n### %s\n\n", at)
 		}
-		facts := []string{k.Type, "", k.Allowed, "", ""}
-		if k.Default != "" {
+		facts := []string{k.Type, "", strings.TrimSuffix(k.Allowed, "[0, inf)"), "", ""}
+		switch {
+		case k.Type == "boolean" && k.Default != "" || strings.HasPrefix(k.Default, `"`):
+			facts[0] = code(k.Default)
+		case k.Default != "":
 			facts[0] += " " + code(k.Default)
 		}
 		if k.Tunable {
@@ -76,7 +80,7 @@ func reference(t *testing.T) string {
 			return slices.Contains(fl.Methods(),
 				user)
 		})
-		facts[4] = strings.Join(others, ", ")
+		facts[4] = strings.ReplaceAll(strings.Join(others, ", "), "fedfast ", "")
 		doc, last := k.Doc, k.Key[strings.LastIndex(k.Key, ".")+1:]
 		if at, said := first[last+doc]; said && len(doc) > 40 {
 			doc = "as " + code(at)
@@ -313,22 +317,22 @@ func setList() string {
 	p.table("dataset", "what", "sample", "clients", "samples", "files")
 	own := regexp.MustCompile("^(npz|parquet|csv)")
 	for _, e := range setEntries() {
-		name, files := code(e.Name), e.Path
+		files := e.Path
 		switch {
 		case own.MatchString(e.Name):
-			name, files = "["+name+"](#"+e.Name+")", "your own"
+			continue
 		case e.Synthetic:
 			files = "generated"
 		case len(e.Fetch) > 0:
-			files = code("fedfast data fetch " + strings.Join(e.Fetch, "`, or `fetch "))
+			files = "`data fetch`"
 		case files == "":
 			files = "in the program"
 		}
 		what := strings.FieldsFunc(e.Doc, func(r rune) bool { return strings.ContainsRune(".,:;(", r) })[0]
-		p.row(name, strings.TrimSpace(what), e.form(), e.Clients, e.Samples, files)
+		p.row(code(e.Name), strings.TrimSpace(what), e.form(), e.Clients, e.Samples, files)
 	}
 	p.WriteString("\n`fedfast data list` says more of each: what its values stand for, which files it reads, " +
-		"and its choices of labels and augmentation.\n")
+		"and its choices of labels and augmentation.\nThe sets of your own data:\n")
 	paths, said := map[string]string{}, map[string]string{}
 	for _, e := range setEntries() {
 		if !own.MatchString(e.Name) {
