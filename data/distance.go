@@ -64,6 +64,34 @@ func ClassDistances(fed *Federation) (Distances, error) {
 	return d, nil
 }
 
+// LabelSkew returns how far the class shares of each client's training examples are from those of all
+// clients' together: half the sum of the absolute differences, 0 for equal shares. It is nil where examples
+// do not have one class each, and for a Lazy federation. The error is as in View.Fill.
+func LabelSkew(fed *Federation) ([]float64, error) {
+	if fed.Target != OneClass || fed.EveryStep || fed.Lazy {
+		return nil, nil
+	}
+	total, whole, skew := 0, make([]float64, fed.Classes), make([]float64, len(fed.Clients))
+	for i := range fed.Clients {
+		total += fed.Clients[i].Train.Len()
+	}
+	for i := range 2 * len(skew) { // first for all together, then for each
+		v := fed.Clients[i%len(skew)].Train
+		own, err := classShares(v, fed.Classes)
+		if err != nil {
+			return nil, err
+		}
+		for class, share := range own {
+			if i < len(skew) {
+				whole[class] += share * float64(v.Len()) / float64(total)
+			} else {
+				skew[i-len(skew)] += math.Abs(share-whole[class]) / 2
+			}
+		}
+	}
+	return skew, nil
+}
+
 // add counts a client by the class shares of two of its parts, and of two random
 // ones of their sizes.
 func (d *Distance) add(a, b, randomA, randomB []float64) {

@@ -240,3 +240,28 @@ func TestClassDistances(t *testing.T) {
 		}
 	}
 }
+
+// TestLabelSkew measures two clients, and none where examples do not have one class each.
+func TestLabelSkew(t *testing.T) {
+	src := &vectors{n: 1, values: make([]float32, 8), labels: []int32{0, 0, 1, 1, 0, 2, 2, 2}}
+	fed := &Federation{Classes: 3, Clients: []Client{
+		{Train: span(src, 0, 2), Test: span(src, 6, 2)},
+		{Train: span(src, 2, 4)},
+	}}
+	skew, err := LabelSkew(fed)
+	must(t, err)
+	if len(skew) != 2 || math.Abs(skew[0]-0.5) > 1e-12 || math.Abs(skew[1]-0.25) > 1e-12 {
+		t.Errorf("skews %v", skew)
+	}
+	for _, change := range []func(*Federation){
+		func(f *Federation) { f.Lazy = true },
+		func(f *Federation) { f.Target = Numbers },
+		func(f *Federation) { f.EveryStep = true },
+	} {
+		other := *fed
+		change(&other)
+		if skew, err := LabelSkew(&other); skew != nil || err != nil {
+			t.Errorf("%v, %v", skew, err)
+		}
+	}
+}

@@ -92,6 +92,9 @@ type ClientError struct {
 	Global, Personalized float64
 	// GlobalAUC and PersonalizedAUC are the ROC AUC of both, nil where it is undefined or was not measured.
 	GlobalAUC, PersonalizedAUC *float64
+	// Skew is how far the class shares of its training samples are from those of all clients' together, see
+	// data.LabelSkew; nil where that is unknown.
+	Skew *float64
 }
 
 // clientErrors lists the test errors of clients.

@@ -19,20 +19,19 @@ func checkCurve(s *Setup) error {
 	if err := checkPersonal(s); err != nil {
 		return err
 	}
-	if !s.Config.Validates() {
-		return nil
-	}
 	missing := ""
 	switch {
+	case !s.Config.Validates() && s.Tuner == nil:
+		return nil
 	case !slices.ContainsFunc(s.Data.Clients, func(c data.Client) bool { return c.Val.Len() > 0 }):
 		missing = "validation"
-	case CheckBaseline(s.Data) != nil:
+	case s.Config.Validates() && CheckBaseline(s.Data) != nil:
 		missing = "test"
 	default:
 		return nil
 	}
 	if eval.Patience == 0 {
-		return &key.Error{Key: "objective", Problem: fmt.Sprintf(" = %q: no client has %s samples; set data.split", s.Config.Objective, missing)}
+		return &key.Error{Key: "objective", Problem: fmt.Sprintf(" = %q: no client has %s samples; set data.split, such as to 80/10/10", s.Config.Objective, missing)}
 	}
 	return &key.Error{Key: "eval.patience", Problem: fmt.Sprintf(" = %d: no client has %s samples; set data.split, or leave eval.patience out", eval.Patience, missing)}
 }

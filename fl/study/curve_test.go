@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
 )
@@ -155,5 +156,20 @@ func TestPatience(t *testing.T) {
 	if _, err := Run(t.Context(), s); err == nil || !strings.Contains(err.Error(),
 		"eval.patience = 3: no client has validation samples") {
 		t.Errorf("without validation samples: %v", err)
+	}
+}
+
+// TestTuneNeedsValidation refuses to tune before anything is trained where no trial could be scored.
+func TestTuneNeedsValidation(t *testing.T) {
+	s := glyphStudy(t, nil)
+	for i := range s.Data.Clients {
+		s.Data.Clients[i].Val = data.View{}
+	}
+	want := `objective = "error": no client has validation samples; set data.split, such as to 80/10/10`
+	if s.Tuner = nil; checkCurve(&s) != nil {
+		t.Error("a run needs none")
+	}
+	if s.Tuner = (&script{}); checkCurve(&s) == nil || checkCurve(&s).Error() != want {
+		t.Errorf("error %v, want %s", checkCurve(&s), want)
 	}
 }

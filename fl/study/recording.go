@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/result"
@@ -188,6 +189,13 @@ func clockOf(rec *record.Round) *float64 {
 func (d *driver) finish(r result.End) error {
 	errs := errorsIn(&r)
 	if e := errs[0].Evaluation; e != nil && len(e.Clients) > 0 {
+		skew, err := data.LabelSkew(d.setup.Data)
+		if err != nil {
+			return err
+		}
+		for i := 0; skew != nil && i < len(e.Clients); i++ {
+			e.Clients[i].Skew = &skew[e.Clients[i].Client]
+		}
 		if err := d.past.Append(store.KindClients, tuners.StudySession, 0, record.ClientsOf(e.Clients)); err != nil {
 			return err
 		}

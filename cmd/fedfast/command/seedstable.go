@@ -135,7 +135,7 @@ func seedEntryOf(ctx context.Context, dir string, seed uint64) seedEntry {
 	if !store.Exists(path) {
 		return seedEntry{Seed: seed, studyEntry: studyEntry{Dir: path, State: notBegun}}
 	}
-	e := seedEntry{Seed: seed, studyEntry: entryOf(ctx, path, time.Hour)}
+	e := seedEntry{Seed: seed, studyEntry: readEntry(ctx, path, time.Hour)}
 	if e.Problem != "" || e.about.Errors() == nil {
 		return e
 	}
@@ -357,13 +357,9 @@ func (b *block) seeds(label string, l *seedLine, s *seedsShown) {
 	if l == nil {
 		return
 	}
-	text, unit := l.format(s.measure(), s.scale())
-	x := l.sample()
-	mean, least, most := text(x.Mean), slices.Min(l.values), slices.Max(l.values)
-	if !math.IsNaN(x.Half) {
-		mean += " +- " + text(x.Half)
-	}
-	b.Row(label, mean+unit, fmt.Sprintf("%s, %s to %s%s", oneline.Count(x.N, "seed"), text(least), text(most), unit))
+	scale, x := l.scale(s.measure(), s.scale()), l.sample()
+	least, most := scale.Text(slices.Min(l.values)), scale.Text(slices.Max(l.values))
+	b.Row(label, plain(view.MeanText(scale, x)), fmt.Sprintf("%s, %s to %s", oneline.Count(x.N, "seed"), strings.TrimSuffix(least, " %"), most))
 }
 
 // meanCurve is the mean test error by round, where all completed seeds
@@ -401,14 +397,11 @@ func (s *seedsShown) scale() result.Scale {
 	return result.Scale{}
 }
 
-// format says how a measure is written, and in which unit: shares in percent.
-func (l *seedLine) format(measure string, scale result.Scale) (text func(float64) string, unit string) {
-	_, share := result.MeasureName(measure)
+// scale says how a measure is written: shares in percent.
+func (l *seedLine) scale(measure string, of result.Scale) result.Scale {
 	if l.key == "best_score" {
-		share = scale.Percent
+		return result.Scale{Percent: of.Percent}
 	}
-	if share && (l.key == "best_score" || strings.HasSuffix(l.key, "_error") || strings.HasSuffix(l.key, "_gain")) {
-		return func(v float64) string { return strconv.FormatFloat(100*v, 'f', 2, 64) }, " %"
-	}
-	return result.Number, ""
+	_, share := result.MeasureName(measure)
+	return result.Scale{Percent: share && (strings.HasSuffix(l.key, "_error") || strings.HasSuffix(l.key, "_gain"))}
 }

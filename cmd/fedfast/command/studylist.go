@@ -78,7 +78,7 @@ func (a *app) listStudies(ctx context.Context, root string) error {
 	}
 	if a.json {
 		for _, dir := range dirs {
-			e := entryOf(ctx, dir, view.Patience)
+			e := readEntry(ctx, dir, view.Patience)
 			e.about = nil // all studies' trials may be more than memory holds
 			entries = append(entries, e)
 		}
@@ -184,30 +184,24 @@ func (e *studyEntry) score() string {
 	return "-"
 }
 
-// entryOf sums a study up.
-func entryOf(ctx context.Context, path string, within time.Duration) studyEntry {
-	e, err := summed(ctx, path, within)
+// readEntry sums a study up, as far as it can be read.
+func readEntry(ctx context.Context, dir string, within time.Duration) studyEntry {
+	o, err := view.Brief(ctx, dir, within)
 	if err != nil {
-		e.Problem = oneline.Of(err.Error())
+		return studyEntry{Dir: dir, Problem: oneline.Of(err.Error())}
 	}
-	return e
+	return entryOf(o)
 }
 
-// summed sums a study up as far as it can be read.
-func summed(ctx context.Context, path string, within time.Duration) (studyEntry, error) {
-	e := studyEntry{Dir: path}
-	o, err := view.Brief(ctx, path, within)
-	if err != nil {
-		return e, err
-	}
-	e.Name, e.Command, e.State, e.Trials, e.Rounds = o.Name, o.Mode, o.State, len(o.Suggested()), o.Rounds
+// entryOf sums a study up.
+func entryOf(o *view.Overview) studyEntry {
+	e := studyEntry{Dir: o.Dir, Name: o.Name, Command: o.Mode, State: o.State, Trials: len(o.Suggested()), Rounds: o.Rounds, about: o}
 	if o.State == view.Running {
 		e.PID = o.PID
 	}
 	if !o.Started.IsZero() {
 		e.Started = o.Started.UTC().Format(time.RFC3339)
 	}
-	e.about = o
 	for _, target := range view.Targets {
 		if test, _ := o.Test(target); test != nil && (e.TestError == nil || target == o.Judged()) {
 			e.TestError, e.TestTarget = new(*test), target // not a part of the result, which it would keep
@@ -227,5 +221,5 @@ func summed(ctx context.Context, path string, within time.Duration) (studyEntry,
 		}
 		e.Stage = o.Stage()
 	}
-	return e, nil
+	return e
 }

@@ -3,13 +3,10 @@ package command
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/export"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
@@ -42,23 +39,26 @@ func (a *app) showStudy(ctx context.Context, dir string, all bool) error {
 	if workdir.HoldsSeeds(dir) {
 		return a.showSeeds(ctx, dir, true)
 	}
-	v, err := store.Look(ctx, dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return usageError{err}
-	}
+	v, o, err := openStudy(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = v.Close() }() // it was read only
-	entry := entryOf(ctx, dir, time.Hour)
-	if entry.Problem != "" {
-		return errors.New(entry.Problem)
+	entry := entryOf(o)
+	clients, said, err := worst(ctx, v, o)
+	if err != nil {
+		return err
 	}
 	if a.json {
-		return a.printShown(ctx, v, entry)
+		return a.printShown(ctx, v, studyShown{studyEntry: entry, Worst: clients})
 	}
 	if a.verbose {
-		if err := a.showSessions(ctx, v, &entry); err != nil {
+		t := table.New(a.out)
+		t.Row("command", "fedfast "+entry.Command)
+		t.Row("started", entry.Started)
+		t.Row("sessions", oneline.Digits(len(o.Sessions)))
+		t.Row("")
+		if err := t.Flush(); err != nil {
 			return err
 		}
 	}
@@ -70,11 +70,7 @@ func (a *app) showStudy(ctx context.Context, dir string, all bool) error {
 			return err
 		}
 	}
-	if err := a.showEnd(ctx, v, &entry); err != nil {
-		return err
-	}
-	clients, said, err := worst(ctx, dir)
-	if err != nil || len(clients) == 0 {
+	if err := a.showEnd(ctx, v, &entry); err != nil || len(clients) == 0 {
 		return err
 	}
 	fmt.Fprintln(a.out)
@@ -90,13 +86,8 @@ type worstClient struct {
 }
 
 // worst returns the clients with the highest test errors that are not 0, and these as text.
-func worst(ctx context.Context, dir string) (all []worstClient, said string, err error) {
+func worst(ctx context.Context, v *view.Study, o *view.Overview) (all []worstClient, said string, err error) {
 	all = []worstClient{}
-	v, o, err := view.Open(ctx, dir)
-	if err != nil {
-		return nil, "", err
-	}
-	defer func() { _ = v.Close() }() // it was read only
 	clients, err := v.Clients(ctx, o)
 	if err != nil || len(clients) < 2 {
 		return all, "", err
@@ -117,29 +108,12 @@ func worst(ctx context.Context, dir string) (all []worstClient, said string, err
 	return all, fmt.Sprintf("worst clients by %s test %s: %s", target, what, strings.Join(texts, ", ")), nil
 }
 
-// showSessions prints how a study was worked on.
-func (a *app) showSessions(ctx context.Context, v *store.View, entry *studyEntry) error {
-	sessions, err := v.Table(ctx, "sessions")
-	if err != nil {
-		return err
-	}
-	t := table.New(a.out)
-	t.Row("command", "fedfast "+entry.Command)
-	t.Row("started", entry.Started)
-	t.Row("sessions", oneline.Digits(len(sessions.Rows)))
-	t.Row("")
-	return t.Flush()
-}
-
 // printShown prints the tables of a study as JSON.
-func (a *app) printShown(ctx context.Context, v *store.View, entry studyEntry) error {
-	o := entry.about
-	warnings, next := append([]string{}, o.Verdict()...), append([]view.Step{}, o.Next()...)
-	clients, _, err := worst(ctx, entry.Dir)
-	if err != nil {
-		return err
-	}
-	text, err := finite.Marshal(studyShown{entry, o.Answer(), warnings, o.StartNote(), next, clients})
+func (a *app) printShown(ctx context.Context, v *view.Study, s studyShown) error {
+	o := s.about
+	s.Answer, s.TrialsNote = o.Answer(), o.StartNote()
+	s.Warnings, s.Next = append([]string{}, o.Verdict()...), append([]view.Step{}, o.Next()...)
+	text, err := finite.Marshal(s)
 	if err != nil {
 		return err
 	}
@@ -156,7 +130,7 @@ func (a *app) printShown(ctx context.Context, v *store.View, entry studyEntry) e
 }
 
 // showWorkers prints the workers of a study with a cluster.
-func (a *app) showWorkers(ctx context.Context, v *store.View) error {
+func (a *app) showWorkers(ctx context.Context, v *view.Study) error {
 	workers, err := v.Table(ctx, "workers")
 	if err != nil || len(workers.Rows) == 0 {
 		return err
@@ -186,7 +160,7 @@ func (a *app) showTrials(entry *studyEntry, all bool) error {
 
 // showEnd prints how a finished study ended, as `tune` and `run` do, and what others have
 // come to.
-func (a *app) showEnd(ctx context.Context, v *store.View, entry *studyEntry) error {
+func (a *app) showEnd(ctx context.Context, v *view.Study, entry *studyEntry) error {
 	o := entry.about
 	switch {
 	case o.Tune != nil:
@@ -226,7 +200,7 @@ func (e *studyEntry) next() []string {
 }
 
 // printUnfinished prints what a study has come to that is at work or was interrupted.
-func (a *app) printUnfinished(ctx context.Context, v *store.View, entry *studyEntry) error {
+func (a *app) printUnfinished(ctx context.Context, v *view.Study, entry *studyEntry) error {
 	c := entry.about.Config
 	rounds := c.Rounds
 	if entry.Command == config.ModeTune {
@@ -246,37 +220,28 @@ func (a *app) printUnfinished(ctx context.Context, v *store.View, entry *studyEn
 		b.Row("best so far", fmt.Sprintf("~%s %v, trial %d, %s", entry.scale.Text(best.Score), entry.scale, best.Trial, best.basis))
 		shown = best.Trial
 	}
-	curve, err := curveOf(ctx, v, shown)
-	if err != nil {
-		return err
-	}
+	var curve []result.CurvePoint
 	for i := range entry.about.Trials {
-		if t := &entry.about.Trials[i]; entry.BestSoFar != nil && t.Number == shown {
+		t := &entry.about.Trials[i]
+		if t.Number != shown {
+			continue
+		}
+		rounds, err := v.Curve(ctx, t, 0, 0)
+		if err != nil {
+			return err
+		}
+		for _, r := range rounds {
+			if !math.IsNaN(r.TestError) {
+				curve = append(curve, result.CurvePoint{Round: r.Round, TestError: r.TestError})
+			}
+		}
+		if entry.BestSoFar != nil {
 			b.rungs(c, entry.scale, len(t.Rungs), func(i int) (int, float64) { return t.Rungs[i].Round, t.Rungs[i].Score })
 		}
 	}
 	b.curve(learned{Ending: view.Ending{Curve: curve, Measure: entry.about.Measure()}, target: c.Measures(entry.Command)})
 	b.next(entry.next()...)
 	return b.print()
-}
-
-// curveOf reads the test errors of a trial's global model so far.
-func curveOf(ctx context.Context, v *store.View, trial int) (curve []result.CurvePoint, err error) {
-	t, err := v.Table(ctx, "curves")
-	if err != nil {
-		return nil, err
-	}
-	for _, row := range t.Rows {
-		at := func(name string) any { return row[slices.Index(t.Columns, name)] }
-		if number, _ := at("trial").(int64); int(number) != trial {
-			continue
-		}
-		round, _ := at("round").(int64)
-		if e, ok := at("test_error").(float64); ok {
-			curve = append(curve, result.CurvePoint{Round: int(round), TestError: e})
-		}
-	}
-	return curve, nil
 }
 
 // cell writes a value of a row for people.

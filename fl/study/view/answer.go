@@ -223,7 +223,7 @@ func Difference(x float64, half *float64, share bool) string {
 	if x == 0 && (half == nil || !(*half > 0)) {
 		return "equal"
 	}
-	side, write, unit := " lower", result.Number, ""
+	side, write, unit := " lower", decimals(result.Defined(half)), ""
 	if x > 0 {
 		side = " higher"
 	}

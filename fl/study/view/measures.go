@@ -28,18 +28,30 @@ func measured(models []*result.Errors, p Part) (all []*measure.Measures) {
 // meanOf writes the mean of a number of models, with half the width of its interval over several.
 func meanOf(all []*measure.Measures, of func(*measure.Measures) *float64) string {
 	s := stats.Known(list.Of(all, func(m *measure.Measures) float64 { return result.Defined(of(m)) }))
-	return withHalf(numberOf(&s.Mean), s.Half, result.Number)
+	return withHalf(s.Mean, s.Half, func(x float64) string { return numberOf(&x) })
 }
 
-// withHalf adds half the width of an interval to a text, unless it is NaN or 0.
-func withHalf(text string, half float64, write func(float64) string) string {
+// decimals writes numbers to as many decimals as two digits of half the width of an interval need;
+// without one, NaN or 0, with four digits.
+func decimals(half float64) func(float64) string {
+	if !(half > 0) || math.IsInf(half, 1) {
+		return result.Number
+	}
+	digits := min(max(0, 1-int(math.Floor(math.Log10(half)))), 12)
+	return func(x float64) string { return strconv.FormatFloat(x, 'f', digits, 64) }
+}
+
+// withHalf writes a number, and half the width of its interval unless that is NaN or 0. write is how
+// it is written alone.
+func withHalf(x, half float64, write func(float64) string) string {
+	text := write(x)
 	switch {
 	case math.IsNaN(half) || half == 0:
 		return text
 	case strings.HasSuffix(text, " %"):
 		return strings.TrimSuffix(text, " %") + " ± " + write(half)
 	}
-	return text + " ± " + strconv.FormatFloat(half, 'g', 2, 64)
+	return decimals(half)(x) + " ± " + decimals(half)(half)
 }
 
 // MeasureText has the telling measures of a model of a target on test samples in one line, or their means over
@@ -236,13 +248,13 @@ func (s Seeds) WithoutTable() *Table {
 		t.Head = append(t.Head, called(&c))
 	}
 	row(what, func(c *result.Comparand) string {
-		return withHalf(s[0].ErrorText(c.Test), result.Defined(c.TestHalf), s[0].ErrorText)
+		return withHalf(c.Test, result.Defined(c.TestHalf), s[0].ErrorText)
 	})
 	row("ROC AUC, mean of clients", func(c *result.Comparand) string {
 		if c.ROCAUC == nil {
 			return ""
 		}
-		return withHalf(result.Number(*c.ROCAUC), result.Defined(c.ROCAUCHalf), result.Number)
+		return withHalf(*c.ROCAUC, result.Defined(c.ROCAUCHalf), result.Number)
 	})
 	if s[0].Told().Of == tuners.MetricROCAUC {
 		gain("alone", "ROC AUC", false, 1, func(c *result.Comparand) *result.Gain { return c.ROCAUCOverLocal })

@@ -73,6 +73,11 @@ func (s *Study) Pack(ctx context.Context, path string, key ed25519.PrivateKey) (
 // Seal is store.View.Seal.
 func (s *Study) Seal() *store.Seal { return s.view.Seal() }
 
+// Table is store.View.Table.
+func (s *Study) Table(ctx context.Context, name string) (*store.Table, error) {
+	return s.view.Table(ctx, name)
+}
+
 // Dir returns the study's directory.
 func (s *Study) Dir() string { return s.dir }
 

@@ -396,7 +396,7 @@ func TestDifferences(t *testing.T) {
 		}
 	}
 	c := config.Default()
-	for measure, want := range map[string]string{"": "2.9 ± 2.2 points lower", result.MeasureRMSE: "0.0288 ± 0.0216 lower"} {
+	for measure, want := range map[string]string{"": "2.9 ± 2.2 points lower", result.MeasureRMSE: "0.029 ± 0.022 lower"} {
 		r := &result.Result{Baseline: &result.BaselineResult{Target: "global", Gain: new(0.0288), GainHalf: new(0.0216)}}
 		r.Measure = measure
 		if got := (&view.Overview{Config: &c, Tune: r}).Versus(); !strings.Contains(got, want) {
@@ -432,11 +432,11 @@ func TestVerdictsOnFederation(t *testing.T) {
 		"training alone is better than federation: 60 of 60 clients gain, 28.0 ± 5.7 points higher error than alone": {
 			study("error", -0.28, 0.057, 0),
 		},
-		"federation pays: 3 of 4 clients gain, 0.1 ± 0.02 higher mean ROC AUC of clients than alone": {
+		"federation pays: 3 of 4 clients gain, 0.100 ± 0.020 higher mean ROC AUC of clients than alone": {
 			study("roc_auc", -0.28, 0.02, 0.1),
 		},
 		"training alone is better than federation: " +
-			"3 of 4 clients gain, 0.1 ± 0.02 lower mean ROC AUC of clients than alone": {
+			"3 of 4 clients gain, 0.100 ± 0.020 lower mean ROC AUC of clients than alone": {
 			study("roc_auc", 0.28, 0.02, -0.1),
 		},
 		"federation pays: 180 of 180 clients in 3 seeds gain, 47.0 ± 3.4 points lower error than alone": {

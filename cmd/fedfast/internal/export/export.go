@@ -128,7 +128,7 @@ func unknown(format string, known []string) error {
 }
 
 // Rows returns one of store.Tables as Table writes it, each row by the names of the columns.
-func Rows(ctx context.Context, v *store.View, name string) ([]map[string]any, error) {
+func Rows(ctx context.Context, v *view.Study, name string) ([]map[string]any, error) {
 	t, err := v.Table(ctx, name)
 	if err != nil {
 		return nil, err

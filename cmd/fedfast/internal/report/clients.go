@@ -54,20 +54,32 @@ func (s *Study) ecdf() *figure.Figure {
 		line.Points = thin(line.Points)
 		lines = append(lines, line)
 	}
-	if lines == nil {
-		return nil
-	}
-	return &figure.Figure{
-		Name: "ecdf", Title: "Test " + e.name + " over clients", Width: column, Height: row,
-		Panels: []figure.Panel{{X: figure.Axis{Label: "test " + e.name + " of a client" + e.unit, Zero: true}, Y: figure.Axis{Label: "clients with at most this " + e.name + ", %", Zero: true}, Lines: lines}},
-	}
+	x := figure.Axis{Label: "test " + e.name + " of a client" + e.unit, Zero: true}
+	y := figure.Axis{Label: "clients with at most this " + e.name + ", %", Zero: true}
+	return plot("ecdf", "Test "+e.name+" over clients", x, y, lines)
 }
 
 // mostDots is how many clients have a dot.
 const mostDots = 400
 
-// sizes shows the clients' errors by their numbers of samples.
+// sizes shows the clients' errors by their numbers of samples, skews those by how far their classes are
+// from those of all.
 func (s *Study) sizes() *figure.Figure {
+	axis := figure.Axis{Label: "test samples of the client"}
+	return s.against("sizes", "by client size", axis, func(c *fl.ClientError) float64 { return float64(c.Samples) })
+}
+
+func (s *Study) skews() *figure.Figure {
+	axis := figure.Axis{Label: "label skew of the client, % of its training samples", Zero: true}
+	f := s.against("skew", "by label skew", axis, func(c *fl.ClientError) float64 { return 100 * result.Defined(c.Skew) })
+	if f != nil {
+		f.Note = "Label skew: what share of a client's training samples would have to be of other classes, for the classes to be as frequent as in all clients' together."
+	}
+	return f
+}
+
+// against shows the clients' errors by another number of theirs, of which not all are equal.
+func (s *Study) against(name, by string, x figure.Axis, of func(*fl.ClientError) float64) *figure.Figure {
 	e := s.errors()
 	every := max(1, len(s.clients)/mostDots)
 	var dots []figure.Dots
@@ -76,22 +88,20 @@ func (s *Study) sizes() *figure.Figure {
 		d := figure.Dots{Name: m.name + " model"}
 		for i := 0; i < len(s.clients); i += every {
 			c := &s.clients[i]
-			if x := m.of(c); !math.IsNaN(x) && !math.IsInf(x, 0) {
-				d.Points = append(d.Points, figure.Dot{X: float64(c.Samples), Y: e.by * x, Name: "client " + oneline.Name(c.Name)})
-				lo, hi = min(lo, float64(c.Samples)), max(hi, float64(c.Samples))
+			if y, at := m.of(c), of(c); !math.IsNaN(y) && !math.IsInf(y, 0) && !math.IsNaN(at) {
+				d.Points = append(d.Points, figure.Dot{X: at, Y: e.by * y, Name: "client " + oneline.Name(c.Name)})
+				lo, hi = min(lo, at), max(hi, at)
 			}
 		}
 		if len(d.Points) > 1 {
 			dots = append(dots, d)
 		}
 	}
-	if dots == nil || lo == hi {
+	if lo == hi {
 		return nil
 	}
-	return &figure.Figure{
-		Name: "sizes", Title: "Test " + e.name + " by client size", Width: column, Height: row,
-		Panels: []figure.Panel{{X: figure.Axis{Label: "test samples of the client", Log: hi > 50*lo}, Y: figure.Axis{Label: "test " + e.name + e.unit, Zero: true}, Dots: dots}},
-	}
+	x.Log = !x.Zero && hi > 50*lo
+	return plot(name, "Test "+e.name+" "+by, x, figure.Axis{Label: "test " + e.name + e.unit, Zero: true}, nil, dots...)
 }
 
 // spread shows percentiles of the clients' test errors as the best trial learned.
@@ -119,12 +129,8 @@ func (s *Study) spread() *figure.Figure {
 			lines = append(lines, figure.Line{Name: p.name, Points: q})
 		}
 	}
-	if len(lines) == 0 {
-		return nil
-	}
-	return &figure.Figure{Name: "spread", Title: "Per-client test " + m.name + ", " + s.trialName(best), Width: column, Height: row, Panels: []figure.Panel{{
-		X: figure.Axis{Label: "rounds of the trial", Zero: true}, Y: figure.Axis{Label: "test " + m.name + " of " + s.models() + m.unit}, Lines: lines,
-	}}}
+	y := figure.Axis{Label: "test " + m.name + " of " + s.models() + m.unit}
+	return curve("spread", "Per-client test "+m.name+", "+s.trialName(best), y, lines)
 }
 
 // fairnessTable tells how even the clients' test errors are.

@@ -29,14 +29,19 @@ func (s *Study) fleetTrial() int {
 // simulated is an axis of simulated time up to an end in seconds, and what seconds are
 // divided by.
 func simulated(end float64) (axis figure.Axis, by float64) {
-	unit, name := 3600., "hours"
+	name, by := timeUnit(end)
+	return figure.Axis{Label: "simulated time, " + name, Zero: true}, by
+}
+
+// timeUnit is the unit of an axis up to an end in seconds, and what seconds are divided by.
+func timeUnit(end float64) (name string, by float64) {
 	switch {
 	case end < 180:
-		unit, name = 1, "seconds"
+		return "seconds", 1
 	case end < 3*3600:
-		unit, name = 60, "minutes"
+		return "minutes", 60
 	}
-	return figure.Axis{Label: "simulated time, " + name, Zero: true}, unit
+	return "hours", 3600
 }
 
 // clockOf is the simulated time of a trial so far, in seconds.
@@ -67,13 +72,8 @@ func (s *Study) clockCurve() *figure.Figure {
 			lines = append(lines, line)
 		}
 	}
-	if lines == nil {
-		return nil
-	}
-	return &figure.Figure{
-		Name: "clock", Title: "Test error of " + s.models() + " over simulated time", Width: column, Height: row,
-		Panels: []figure.Panel{{X: axis, Y: figure.Axis{Label: "test " + m.name + m.unit}, Lines: lines}},
-	}
+	y := figure.Axis{Label: "test " + m.name + m.unit}
+	return plot("clock", "Test error of "+s.models()+" over simulated time", axis, y, lines)
 }
 
 // The bounds of the timeline of clients.
@@ -174,11 +174,9 @@ func (s *Study) fleetUse() *figure.Figure {
 	if !(width > 0) || lines == nil {
 		return nil
 	}
-	return &figure.Figure{
-		Name: "fleet-use", Title: "Clients at work over simulated time", Width: column, Height: row,
-		Note:   "Means over a hundredth of the time. Jobs at work at the end are not counted.",
-		Panels: []figure.Panel{{X: axis, Y: figure.Axis{Label: "clients", Zero: true}, Lines: lines}},
-	}
+	f := plot("fleet-use", "Clients at work over simulated time", axis, figure.Axis{Label: "clients", Zero: true}, lines)
+	f.Note = "Means over a hundredth of the time. Jobs at work at the end are not counted."
+	return f
 }
 
 // staleness counts the updates by how many steps the server made while their clients
@@ -203,9 +201,8 @@ func (s *Study) staleness() *figure.Figure {
 	for tau, n := range append(counts, 0) {
 		line.Points = append(line.Points, figure.Point{X: float64(tau), Y: float64(n)})
 	}
-	return &figure.Figure{Name: "staleness", Title: "Updates by staleness", Width: column, Height: row, Panels: []figure.Panel{{
-		X: figure.Axis{Label: "steps of the server since the client began", Zero: true, Whole: true}, Y: figure.Axis{Label: "updates", Zero: true}, Lines: []figure.Line{line},
-	}}}
+	x := figure.Axis{Label: "steps of the server since the client began", Zero: true, Whole: true}
+	return plot("staleness", "Updates by staleness", x, figure.Axis{Label: "updates", Zero: true}, []figure.Line{line})
 }
 
 // fleetTable sums up the clients' work in a trial.

@@ -42,7 +42,7 @@ func (s *Study) Figures(part string) []*figure.Figure {
 		if len(s.clients) == 0 {
 			return some(s.spread())
 		}
-		return some(s.ecdf(), s.sizes())
+		return some(s.ecdf(), s.sizes(), s.skews())
 	case "fleet":
 		all := some(s.clientTimeline(), s.fleetUse(), s.staleness())
 		if s.Mode == config.ModeTune {
@@ -80,11 +80,9 @@ func (s *Study) reliability() *figure.Figure {
 	if len(lines) == 1 {
 		return nil
 	}
-	p := figure.Panel{X: figure.Axis{Label: "mean probability of the predicted class", Zero: true}, Lines: lines}
-	p.Y = figure.Axis{Label: "share of right predictions", Zero: true}
-	return &figure.Figure{
-		Name: "reliability", Title: "Reliability of probabilities, 15 bins", Width: column, Height: row, Panels: []figure.Panel{p},
-	}
+	x := figure.Axis{Label: "mean probability of the predicted class", Zero: true}
+	y := figure.Axis{Label: "share of right predictions", Zero: true}
+	return plot("reliability", "Reliability of probabilities, 15 bins", x, y, lines)
 }
 
 // Figures returns the figures of a report on studies: of one all of its parts, of several those of their

@@ -140,12 +140,21 @@ func (s *Study) rungs(name string, x func(view.Rung) int) figure.Dots {
 
 var roundsOfTrial = figure.Axis{Label: "rounds of the trial", Zero: true}
 
+// plot draws lines and dots, nil without any.
+func plot(name, title string, x, y figure.Axis, lines []figure.Line, dots ...figure.Dots) *figure.Figure {
+	if len(lines)+len(dots) == 0 {
+		return nil
+	}
+	panel := figure.Panel{X: x, Y: y, Lines: lines, Dots: dots}
+	return &figure.Figure{Name: name, Title: title, Width: column, Height: row, Panels: []figure.Panel{panel}}
+}
+
 // curve draws lines over the rounds of trials, nil without any.
 func curve(name, title string, y figure.Axis, lines []figure.Line, dots ...figure.Dots) *figure.Figure {
 	if len(lines) == 0 {
 		return nil
 	}
-	return &figure.Figure{Name: name, Title: title, Width: column, Height: row, Panels: []figure.Panel{{X: roundsOfTrial, Y: y, Lines: lines, Dots: dots}}}
+	return plot(name, title, roundsOfTrial, y, lines, dots...)
 }
 
 // answerCurve is of what the answer tells first: the test error over the rounds where that is of
@@ -230,7 +239,6 @@ func (s *Study) history() *figure.Figure {
 	if s.Best != nil && s.Best.Returned && len(s.Finalists) > 0 && !math.IsInf(s.Best.Score, 0) {
 		dots = append(dots, figure.Dots{Name: "winner (all clients)", Points: []figure.Dot{{X: float64(s.Rounds), Y: by * s.Best.Score, Name: s.trialName(s.best())}}})
 	}
-	return &figure.Figure{Name: "history", Title: "Validation " + s.Scale().Metric + " over the rounds spent", Width: column, Height: row, Panels: []figure.Panel{{
-		X: figure.Axis{Label: "total rounds of all trials", Zero: true}, Y: figure.Axis{Label: s.objective() + unit}, Lines: lines, Dots: dots,
-	}}}
+	x, y := figure.Axis{Label: "total rounds of all trials", Zero: true}, figure.Axis{Label: s.objective() + unit}
+	return plot("history", "Validation "+s.Scale().Metric+" over the rounds spent", x, y, lines, dots...)
 }

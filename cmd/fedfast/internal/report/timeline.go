@@ -13,16 +13,8 @@ import (
 // clock says how long after the study's beginning a moment was, on the axis of a
 // timeline: in seconds, minutes or hours by how long the study took.
 func clock(o *view.Overview) (axis figure.Axis, at func(time.Time) float64) {
-	unit, name := time.Hour, "hours"
-	switch took := o.Last.Sub(o.Started); {
-	case took < 3*time.Minute:
-		unit, name = time.Second, "seconds"
-	case took < 3*time.Hour:
-		unit, name = time.Minute, "minutes"
-	}
-	at = func(t time.Time) float64 {
-		return float64(t.UnixMilli()-o.Started.UnixMilli()) / float64(unit.Milliseconds())
-	}
+	name, by := timeUnit(o.Last.Sub(o.Started).Seconds())
+	at = func(t time.Time) float64 { return float64(t.UnixMilli()-o.Started.UnixMilli()) / (1000 * by) }
 	return figure.Axis{Label: name + " since the study started", Zero: true}, at
 }
 

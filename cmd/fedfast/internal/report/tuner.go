@@ -39,9 +39,7 @@ func (s *Study) traces() []*figure.Figure {
 	}
 	var all []*figure.Figure
 	for _, name := range slices.Sorted(maps.Keys(lines)) {
-		all = append(all, &figure.Figure{Name: "note-" + name, Title: "Client tuner: " + name, Width: column, Height: row, Panels: []figure.Panel{{
-			X: figure.Axis{Label: "rounds of the trial", Zero: true}, Y: figure.Axis{Label: name}, Lines: lines[name],
-		}}})
+		all = append(all, curve("note-"+name, "Client tuner: "+name, figure.Axis{Label: name}, lines[name]))
 	}
 	return all
 }
@@ -166,11 +164,7 @@ func (s *Study) planned() []*figure.Figure {
 				lines = append(lines, figure.Line{Name: s.trialName(i), Points: p, Step: true})
 			}
 		}
-		if len(lines) > 0 {
-			all = append(all, &figure.Figure{Name: "set-" + key, Title: key + " set by the client tuner", Width: column, Height: row, Panels: []figure.Panel{{
-				X: figure.Axis{Label: "rounds of the trial", Zero: true}, Y: figure.Axis{Label: key}, Lines: lines,
-			}}})
-		}
+		all = append(all, curve("set-"+key, key+" set by the client tuner", figure.Axis{Label: key}, lines))
 	}
 	return all
 }

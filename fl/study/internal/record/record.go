@@ -108,6 +108,8 @@ type Clients struct {
 	// GlobalAUC and PersonalizedAUC are null for clients without a ROC AUC.
 	GlobalAUC       []*Real `json:"global_roc_auc,omitempty"`
 	PersonalizedAUC []*Real `json:"personalized_roc_auc,omitempty"`
+	// Skew is left out where it is unknown.
+	Skew []Real `json:"label_skew,omitempty"`
 }
 
 // ClientsOf has the errors of clients, of too many those at even distances.
@@ -120,6 +122,9 @@ func ClientsOf(all []fl.ClientError) Clients {
 		rec.Global, rec.Personalized = append(rec.Global, Real(c.Global)), append(rec.Personalized, Real(c.Personalized))
 		rec.GlobalAUC = append(rec.GlobalAUC, (*Real)(c.GlobalAUC))
 		rec.PersonalizedAUC = append(rec.PersonalizedAUC, (*Real)(c.PersonalizedAUC))
+		if c.Skew != nil {
+			rec.Skew = append(rec.Skew, Real(*c.Skew))
+		}
 	}
 	return rec
 }
@@ -131,6 +136,9 @@ func (rec *Clients) Errors() []fl.ClientError {
 	for i := range all {
 		all[i] = fl.ClientError{
 			Client: rec.Clients[i], Name: rec.Names[i], Samples: rec.Samples[i], Global: float64(rec.Global[i]), Personalized: float64(rec.Personalized[i]),
+		}
+		if len(rec.Skew) == n {
+			all[i].Skew = rec.Skew[i].Pointer()
 		}
 		if i < min(len(rec.GlobalAUC), len(rec.PersonalizedAUC)) { // older records have none
 			all[i].GlobalAUC, all[i].PersonalizedAUC = rec.GlobalAUC[i].Pointer(), rec.PersonalizedAUC[i].Pointer()
