@@ -3,7 +3,7 @@
 /** The list asks again this long after an answer, in milliseconds or in times that the answer took, and only while it is seen. */
 const again = 2000, rest = 20;
 
-const chosen = new Set(), open = new Set();
+const chosen = new Set(), unfolded = new Set();
 let studies = [], unread = 0, timer = 0, last = "";
 
 /** dirs are the studies that an entry stands for. */
@@ -31,8 +31,8 @@ function row(s, inside) {
   const pick = make("td", null, { class: "pick" });
   if (!s.problem) pick.append(box);
   if (s.seeds) {
-    const b = make("button", (open.has(s.dir) ? "▾ " : "▸ ") + s.dir, { type: "button", class: "sort", "aria-expanded": open.has(s.dir) });
-    b.addEventListener("click", () => (open.delete(s.dir) || open.add(s.dir), draw()));
+    const b = make("button", (unfolded.has(s.dir) ? "▾ " : "▸ ") + s.dir, { type: "button", class: "sort", "aria-expanded": unfolded.has(s.dir) });
+    b.addEventListener("click", () => (unfolded.delete(s.dir) || unfolded.add(s.dir), draw()));
     head.append(b, make("small", s.seeds.length + " seeds"));
   } else head.append(make("a", s.dir, { href: "/study?" + new URLSearchParams({ dir: s.dir }) }));
   tr.append(pick, head);
@@ -60,7 +60,7 @@ function draw() {
   const running = studies.filter((s) => s.state === "running").length;
   by("caption").textContent = studies.length === 0 ? "No studies yet." : count.format(studies.length) + (studies.length === 1 ? " study" : " studies") + ", " + running + " running" + (seen.length < studies.length ? ", " + seen.length + " shown" : "") + (unread ? "; folders that cannot be read: " + unread : "");
   const active = document.activeElement, kept = active?.getAttribute("href") ? `[href="${CSS.escape(active.getAttribute("href"))}"]` : active?.getAttribute("aria-label") ? `[aria-label="${CSS.escape(active.getAttribute("aria-label"))}"]` : "";
-  by("rows").replaceChildren(...seen.flatMap((s) => [row(s), ...(s.seeds && open.has(s.dir) ? s.seeds.map((x) => row(x, true)) : [])]));
+  by("rows").replaceChildren(...seen.flatMap((s) => [row(s), ...(s.seeds && unfolded.has(s.dir) ? s.seeds.map((x) => row(x, true)) : [])]));
   if (kept) by("rows").querySelector(kept)?.focus();
   by("compare").disabled = chosen.size < 2;
   by("compare").textContent = chosen.size < 2 ? "Compare" : "Compare " + chosen.size + " studies";

@@ -90,7 +90,7 @@ async function tab(id, again) {
   page.told = page.study.seq;
   keep("tab", id === "overview" ? "" : id);
   for (const t of by("tabs").children) {
-    t.setAttribute("aria-selected", t.id === "tab-" + id);
+    t.setAttribute("aria-selected", String(t.id === "tab-" + id));
     t.tabIndex = t.id === "tab-" + id ? 0 : -1;
   }
   by("overview").hidden = id !== "overview";

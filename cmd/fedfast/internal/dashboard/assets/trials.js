@@ -55,7 +55,7 @@ function filterTrials() {
   for (const t of page.study.all) {
     const on = matches(t, by("trial-filter").value);
     page.rows.get(t.number).hidden = !on;
-    seen += on && t.number < page.study.trials; // the default is none
+    seen += on && t.number < page.study.trials ? 1 : 0; // the default is none
   }
   by("trial-count").textContent = seen + " of " + page.study.trials + " trials";
 }
