@@ -54,6 +54,7 @@ func (o *configOptions) load(a *app, args []string, mode string) (*config.Config
 		return nil, config.Places{}, usageError{err}
 	}
 	src := o.base
+	src.Mode = mode
 	src.Preset, src.Sets, src.Tuner, src.ClientTuner = o.preset, slices.Concat(o.sets, o.baseline.set()), o.tuner, o.clientTuner
 	if len(args) > 0 {
 		if err := notStudyFile(args[0]); err != nil {

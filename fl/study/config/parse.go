@@ -34,6 +34,8 @@ type Source struct {
 	Seed *uint64
 	// Tuner and ClientTuner override tuner.name and client_tuner.name.
 	Tuner, ClientTuner string
+	// Mode is the command that the configuration is for, such as ModeTune, or empty.
+	Mode string
 }
 
 // Load resolves a configuration. An error is one line with the file and line, or the
@@ -44,7 +46,8 @@ type Source struct {
 // latter in proportion, and so with seconds and updates. The options of a tuner that a later layer replaces are
 // dropped.
 // client_tuner.name = "none" removes the client tuner, and the value "none" a dimension
-// of the space.
+// of the space. For ModeTune without a client tuner, trials take the file's rounds where it has no
+// budget, a study five times as many, and an empty space is "auto".
 func Load(src Source) (*Config, error) {
 	c, _, err := LoadPlaced(src)
 	return c, err
@@ -70,6 +73,9 @@ func load(src Source, c Config) (*Config, Places, error) {
 	r := &resolver{config: &c}
 	if err := r.layers(src); err != nil {
 		return nil, Places{}, err
+	}
+	if src.Mode == ModeTune && (c.ClientTuner.Name == "" || c.ClientTuner.Name == none) {
+		r.complete()
 	}
 	if c.Space[auto] != nil {
 		if err := c.addAuto(); err != nil {
@@ -307,6 +313,41 @@ func (r *resolver) close(settings []setting, before Budget, tuner, clientTuner s
 		inProportion(before.Seconds, before.TrialSeconds, c.Budget.Seconds, &c.Budget.TrialSeconds)
 	}
 }
+
+// complete adds the budget and the space that a study of many trials needs and a file for a run
+// lacks, and notes it.
+func (r *resolver) complete() {
+	c := r.config
+	b := &c.Budget
+	all, one := r.places.of["budget.rounds"], r.places.of["budget.trial_rounds"]
+	if !b.InRounds() || !all.lacks() || !one.lacks() {
+		return // it was written for a study
+	}
+	total, trial := all.at == nil, one.at == nil
+	if total || trial {
+		if trial {
+			b.TrialRounds = c.Rounds
+		}
+		if total {
+			b.Rounds = trainings * b.TrialRounds
+		} else if trial {
+			b.TrialRounds = max(1, min(c.Rounds, b.Rounds/trainings))
+		}
+		r.places.note("budget", fmt.Sprintf("budget.rounds = %d and budget.trial_rounds = %d, by rounds = %d, "+
+			"since the file has no [budget]", b.Rounds, b.TrialRounds, c.Rounds))
+	}
+	if len(c.Space) == 0 && c.AutoSpace() != "" {
+		c.Space = map[string]any{auto: none}
+		r.places.note("space", fmt.Sprintf("space = %q, since no space was set: see fedfast list methods %s",
+			auto, c.Method))
+	}
+}
+
+// lacks reports whether files do not have a key.
+func (p place) lacks() bool { return p.at == nil || p.by == bySet && !p.over }
+
+// trainings is how many trials of full length a study's rounds suffice for where nothing says it.
+const trainings = 5
 
 // finish resolves what depends on the last layer and normalizes empty collections.
 func (r *resolver) finish() {
