@@ -136,7 +136,7 @@ func (d *driver) train(ctx context.Context, given *config.Config) (*entrant, err
 		return nil, err
 	}
 	if t.Phase() == trial.Failed {
-		return nil, fmt.Errorf("training failed in %s", t.Reason())
+		return nil, fmt.Errorf("%w in %s", ErrFailed, t.Reason())
 	}
 	return t, nil
 }

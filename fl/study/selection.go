@@ -57,6 +57,9 @@ func (d *driver) result(ctx context.Context, survivor *entrant) (*result.Result,
 // ErrAllFailed is the error of a study all of whose trials failed, so that it has no model to return.
 var ErrAllFailed = errors.New("all trials failed")
 
+// ErrFailed is wrapped by the error of a run that cannot go on.
+var ErrFailed = errors.New("training failed")
+
 // noModel is the error of a study that has no model to return.
 func noModel(tuner string, trials []result.TrialResult) error {
 	for _, t := range trials {

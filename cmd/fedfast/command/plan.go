@@ -5,30 +5,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/outfile"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/plan"
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/report"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sets/table"
-	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
 // ofTable is what is planned of a CSV file without a study file.
-const ofTable = "name = \"plan\"\nmethod = \"fedavg\"\nmodel = \"logistic\"\nrounds = 60\ncohort = 10\n" +
-	"[data]\nname = \"csv\""
+const ofTable = "name = %q\nmethod = \"fedavg\"\nmodel = \"logistic\"\nrounds = 60\ncohort = 10\n" +
+	"[data]\nname = \"csv\"\npath = %q"
 
-// usual is what is taken for known of a federation.
+// usual is what is taken for known of a federation, and usualBudget the time for its plan.
 var usual = plan.Network{MBPerSecond: 1.25}
+
+const usualBudget = 20 * time.Minute
 
 // planOptions are the flags of plan.
 type planOptions struct {
@@ -47,10 +49,9 @@ func newPlan(a *app) *cobra.Command {
 		Short:             "Answer, before a deployment, what a real federation would try out",
 		Long: "Answer, before a deployment, what a real federation would try out: whether to federate at all, the\n" +
 			"settings, how many rounds, local epochs and clients a round, what a slow site and privacy cost. The\n" +
-			"configuration is the study file FILE or a preset (default: quickstart); with a table, logistic\n" +
-			"regression on that table. Studies in --study train it, as many and as large as the budget pays for by\n" +
-			"an estimate; what does not fit is named. The same command goes on where it was stopped. The answers\n" +
-			"are printed, and in report.html there.\n\n" +
+			"configuration is the study file FILE or a preset (default: quickstart); a table is planned for logistic\n" +
+			"regression. Studies in --study train it, as large as the budget pays for by an estimate; what does not\n" +
+			"fit is named. The same command goes on where it was stopped. report.html there has the answers, too.\n\n" +
 			"--check compares a finished plan with a CSV file of the columns round and error, loss or accuracy.",
 		Example: "  fedfast plan --preset heart --set data.path=heart --study p      # four hospitals\n" +
 			"  fedfast plan table.csv --set data.label_column=ill --set data.client_column=site --study p\n" +
@@ -58,25 +59,22 @@ func newPlan(a *app) *cobra.Command {
 			"  fedfast plan --study p --check log.csv                           # once it runs",
 		Args: cobra.MaximumNArgs(1),
 		PreRunE: func(_ *cobra.Command, args []string) error {
-			switch {
-			case o.budget < time.Second || o.budget > 30*24*time.Hour:
-				return fmt.Errorf("--budget %v: must be from 1s to 720h, such as 20m", o.budget)
+			switch n := o.Network; {
+			case !(n.RoundSeconds >= 0 && n.RoundSeconds <= 1e7 && n.MBPerSecond >= 1e-6 && n.MBPerSecond <= 1e6):
+				return errors.New("--round-seconds must be from 0 to 1e7, --mb-per-second from 1e-6 to 1e6")
+			case !(n.Dropout >= 0 && n.Dropout <= 0.9):
+				return fmt.Errorf("--dropout %v: must be from 0 to 0.9", n.Dropout)
 			case o.dir == "":
 				return errors.New("--study: name the directory of the plan, new or to go on with")
-			case !(o.RoundSeconds >= 0 && o.MBPerSecond > 0 && o.Dropout >= 0 && o.Dropout < 1):
-				return errors.New("--round-seconds, --mb-per-second, --dropout: must be from 0 on, above 0, and from 0 to below 1")
 			}
 			return nil
 		},
-		RunE: a.work(func(cmd *cobra.Command, args []string) error {
-			given := len(args) > 0 || !o.bare() || a.seedGiven || o.Network != usual || cmd.Flags().Changed("budget")
-			return o.run(cmd.Context(), a, args, given)
-		}),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args) }),
 	}
 	o.addFlags(cmd)
 	f := cmd.Flags()
 	f.Var((*directory)(&o.dir), "study", "`DIR` of the plan and its studies, new or to go on with")
-	f.DurationVar(&o.budget, "budget", 20*time.Minute, "time that all studies may take, by an estimate")
+	f.DurationVar(&o.budget, "budget", usualBudget, "time that all studies may take, by an estimate")
 	f.Float64Var(&o.RoundSeconds, "round-seconds", 0, "seconds of a local epoch at the largest site; 0: unknown")
 	f.Float64Var(&o.MBPerSecond, "mb-per-second", usual.MBPerSecond, "speed of a site's link, with --round-seconds")
 	f.Float64Var(&o.Dropout, "dropout", 0, "share of a round's local trainings that fail, such as by a lost link")
@@ -86,25 +84,19 @@ func newPlan(a *app) *cobra.Command {
 }
 
 // run goes on with a plan, or begins one, and shows its answers.
-func (o *planOptions) run(ctx context.Context, a *app, args []string, given bool) error {
+func (o *planOptions) run(ctx context.Context, a *app, args []string) error {
 	page, again := filepath.Join(o.dir, reportFile), "`fedfast plan --study "+oneline.Path(o.dir)+"`"
-	var log *plan.Log
-	if o.check != "" {
-		err := fmt.Errorf("%s has no finished plan; make one first, or finish it with %s", o.dir, again)
-		if _, unfinished := os.Stat(page); unfinished == nil {
-			log, err = plan.ReadLog(o.check)
-		}
-		if err != nil {
-			return usageError{fmt.Errorf("--check: %w", err)}
-		}
+	if _, unfinished := os.Stat(page); o.check != "" && unfinished != nil {
+		const form = "--check: %s has no finished plan; make one first, or finish it with %s"
+		return usageError{fmt.Errorf(form, o.dir, again)}
 	}
 	work := workdir.Options{Workers: a.workers, Log: a.newLog(), Launcher: a.launcher(false)}
-	p, err := o.open(ctx, a, args, given, work, again)
+	p, err := o.open(ctx, a, args, work, again)
 	if err != nil {
 		return err
 	}
 	say := func(text string) {
-		if log == nil { // else all is trained
+		if o.check == "" { // else all is trained
 			fmt.Fprintln(a.err, oneline.Of("plan: "+text))
 		}
 	}
@@ -114,27 +106,25 @@ func (o *planOptions) run(ctx context.Context, a *app, args []string, given bool
 	if o.estimate {
 		return nil
 	}
-	if err := p.Write(o.dir); err != nil {
+	if err := wholefile.WriteJSON(filepath.Join(o.dir, plan.File), p); err != nil {
 		return err
 	}
-	found, err := p.Train(ctx, o.dir, work, say)
+	answers, err := p.Train(ctx, o.dir, work, say)
 	if err != nil && ctx.Err() != nil {
 		return errors.New("interrupted; go on with " + again)
 	}
-	if err != nil {
-		return wrongStudy(err)
-	}
-	answers, err := p.Answer(found)
-	if err == nil && log != nil {
-		if err = answers.Check(found, log); err != nil {
+	if err == nil && o.check != "" {
+		if err = answers.Check(o.check); err != nil {
 			err = usageError{fmt.Errorf("--check: %w", err)}
 		}
 	}
 	if err == nil {
-		err = wholefile.Stream(page, 0o644, answers.WritePage)
+		err = wholefile.Stream(page, 0o644, func(w io.Writer) error {
+			return report.WritePlan(w, answers.Title, answers.Note, answers.Answers)
+		})
 	}
 	if err != nil {
-		return err
+		return wrongStudy(err)
 	}
 	if a.json {
 		return a.printJSON(answers)
@@ -149,18 +139,18 @@ func (o *planOptions) run(ctx context.Context, a *app, args []string, given bool
 }
 
 // open reads the plan of the directory, or makes one.
-func (o *planOptions) open(ctx context.Context, a *app, args []string, set bool, w workdir.Options, again string,
-) (*plan.Plan, error) {
+func (o *planOptions) open(ctx context.Context, a *app, args []string, w workdir.Options, again string) (*plan.Plan, error) {
 	old, err := plan.Read(o.dir)
 	began := !errors.Is(err, fs.ErrNotExist)
-	switch {
-	case began && (err != nil || !set):
+	bare := len(args) == 0 && o.bare() && !a.seedGiven && o.Network == usual && o.budget == usualBudget
+	if began && (err != nil || bare) {
 		return old, err
-	case !began && store.Exists(o.dir):
-		return nil, usageError{fmt.Errorf("--study: %s is a study; choose another directory for the plan", o.dir)}
+	}
+	if there, _ := os.ReadDir(o.dir); !began && len(there) > 0 { // plan.Read says what is wrong
+		return nil, usageError{fmt.Errorf("--study: %s is not empty; choose another directory for the plan", o.dir)}
 	}
 	if len(args) > 0 && table.IsText(args[0]) {
-		o.base.Text, o.sets, args = ofTable, append([]string{"data.path=" + strconv.Quote(args[0])}, o.sets...), nil
+		o.base.Text, args = fmt.Sprintf(ofTable, filepath.Base(args[0]), args[0]), nil
 	}
 	c, places, err := o.load(a, args, "")
 	if err == nil && len(c.Space) == 0 {

@@ -234,10 +234,10 @@ func Difference(x float64, half *float64, share bool) string {
 		}
 		write, unit = func(x float64) string { return strconv.FormatFloat(100*x, 'f', digits, 64) }, " points"
 	}
-	if x == 0 {
+	text := write(math.Abs(x))
+	if half != nil && *half > 0 && strings.Trim(text, "0.") == "" {
 		return "equal to within " + write(*half) + unit
 	}
-	text := write(math.Abs(x))
 	if half != nil && !math.IsNaN(*half) {
 		text += " ± " + write(*half)
 	}

@@ -50,7 +50,7 @@ type page struct {
 	Studies []sheet
 
 	Subtitle string // of a plan
-	Plan     []section
+	Plan     any    // its questions
 }
 
 // comparisonSheet is what several studies came to together.
@@ -77,7 +77,6 @@ type fact struct{ Name, Value string }
 // section is a group of pictures and tables.
 type section struct {
 	ID, Title, Text string
-	Answer          []string // of a plan
 	Pictures        []picture
 	Tables          []Table
 }
@@ -206,17 +205,10 @@ type Question struct {
 	Figure *figure.Figure `json:"-"`
 }
 
-// WritePlan writes a page of questions.
-func WritePlan(w io.Writer, title, subtitle string, all []Question) (err error) {
-	sections := make([]section, len(all))
-	for i, q := range all {
-		if q.Figure != nil {
-			q.Figure.Width, q.Figure.Height = column, row
-		}
-		sections[i] = section{ID: q.ID, Title: q.Text, Answer: q.Answer}
-		if sections[i].Pictures, err = drawAll("plan", some(q.Figure)); err != nil {
-			return err
-		}
-	}
-	return pageTemplate.Execute(w, page{Title: title, Subtitle: subtitle, Plan: sections})
+// Pictures draws its picture.
+func (q *Question) Pictures() ([]picture, error) { return drawAll("plan", some(q.Figure)) }
+
+// WritePlan writes a page of questions: a list of what embeds Question.
+func WritePlan[Q any](w io.Writer, title, subtitle string, all []Q) error {
+	return pageTemplate.Execute(w, page{Title: title, Subtitle: subtitle, Plan: all})
 }
