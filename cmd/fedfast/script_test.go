@@ -55,6 +55,8 @@ func TestScripts(t *testing.T) {
 			"jsonsame": jsonSame,
 			"waitfor":  waitFor,
 
+			"certificate": certificate,
+
 			"flip":      flip,
 			"handed":    handed,
 			"repacked":  repacked,

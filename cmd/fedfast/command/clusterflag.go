@@ -15,38 +15,45 @@ import (
 )
 
 // clusterFlag are the flags of a study with workers: where these join, empty for a
-// study in this process, and whether they share rounds.
+// study in this process, and the coordinator's options.
 type clusterFlag struct {
 	address     string
-	credentials string
-	authority   string
-	rounds      cluster.Rounds
-	audit       float64
+	options     cluster.Options
 	coordinator *cluster.Coordinator // nil before it is opened
 }
 
 func (c *clusterFlag) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.address, "cluster", "", "train on workers (see fedfast worker); listen for them on `HOST:PORT` (port 0: any free port), or use the running NATS server with JetStream at nats://HOST:PORT or tls://HOST:PORT")
-	f.StringVar(&c.credentials, "creds", "", "NATS credentials `FILE`")
-	f.StringVar(&c.authority, "ca", "", "CA certificate `FILE` of the NATS server, if not in the system store")
-	c.rounds = cluster.RoundsAuto
-	f.Var(&c.rounds, "cluster-rounds", "with --cluster, split rounds among workers: auto (where it is faster), always or never; does not change results")
-	f.Float64Var(&c.audit, "audit", 0, "with --cluster, train this `SHARE` of the rounds twice, on different workers, and dismiss workers that compute wrongly; does not change results")
+	c.addFiles(f)
+	f.Var(&c.options.Rounds, "cluster-rounds", "with --cluster, split rounds among workers: auto (where it is faster), always or never; does not change results")
+	f.Float64Var(&c.options.Audit, "audit", 0, "with --cluster, train this `SHARE` of the rounds twice, on different workers, and dismiss workers that compute wrongly; does not change results")
+}
+
+// addFiles adds the flags that name files of servers.
+func (c *clusterFlag) addFiles(f *pflag.FlagSet) {
+	c.options.Rounds = cluster.RoundsAuto
+	f.StringVar(&c.options.Credentials, "creds", "", "NATS credentials `FILE`")
+	f.StringVar(&c.options.CA, "ca", "", "CA certificate `FILE` of the NATS server, if not in the system store")
+	f.StringVar(&c.options.Certificate, "cert", "", "with --cluster HOST:PORT, the certificate of this coordinator in a PEM `FILE`, which names its hosts; workers reach it there, with the same join file after each start (default: a new one each time)")
+	f.StringVar(&c.options.Key, "key", "", "the private key of --cert in a PEM `FILE`")
 }
 
 // validate checks the address and what it is given with.
 func (c *clusterFlag) validate(seeds bool) error {
+	o, own := &c.options, c.address != "" && !strings.Contains(c.address, "://")
 	switch {
-	case c.address == "" && c.credentials != "":
+	case c.address == "" && o.Credentials != "":
 		return usageError{errors.New("--creds requires --cluster")}
-	case c.authority != "" && !strings.HasPrefix(c.address, "tls://"):
+	case o.CA != "" && !strings.HasPrefix(c.address, "tls://"):
 		return usageError{errors.New("--ca requires --cluster tls://HOST:PORT")}
-	case c.address == "" && c.rounds != cluster.RoundsAuto:
+	case (o.Certificate != "") != (o.Key != "") || o.Key != "" && !own:
+		return usageError{errors.New("--cert and --key require each other and --cluster HOST:PORT")}
+	case c.address == "" && o.Rounds != cluster.RoundsAuto:
 		return usageError{errors.New("--cluster-rounds requires --cluster HOST:PORT")}
-	case c.address == "" && c.audit != 0:
+	case c.address == "" && o.Audit != 0:
 		return usageError{errors.New("--audit requires --cluster HOST:PORT")}
-	case !(c.audit >= 0 && c.audit <= 1):
-		return usageError{fmt.Errorf("--audit %v: must be a share of the rounds from 0 to 1, such as 0.02", c.audit)}
+	case !(o.Audit >= 0 && o.Audit <= 1):
+		return usageError{fmt.Errorf("--audit %v: must be a share of the rounds from 0 to 1, such as 0.02", o.Audit)}
 	case c.address == "":
 		return nil
 	case seeds:
@@ -67,13 +74,19 @@ func (c *clusterFlag) open(a *app, o *workdir.Options, mode string) {
 		}
 		s.Unscored = mode == config.ModeRun
 		var err error
-		o := cluster.Options{Version: buildVersion(), Notice: a.notice, Credentials: c.credentials, CA: c.authority, Rounds: c.rounds, Audit: c.audit}
-		if c.coordinator, err = cluster.Open(ctx, s, c.address, o); err != nil {
+		if c.coordinator, err = cluster.Open(ctx, s, c.address, c.of(a)); err != nil {
 			return err
 		}
 		s.Trainer = c.coordinator
 		return nil
 	}
+}
+
+// of returns the options of a coordinator in a program.
+func (c *clusterFlag) of(a *app) cluster.Options {
+	o := c.options
+	o.Version, o.Notice = buildVersion(), a.notice
+	return o
 }
 
 // finish ends the cluster after a study's work, with the work's error: with a study

@@ -17,15 +17,13 @@ type site struct{ clusterFlag }
 // addFlags adds them; where says in which directory the join file is.
 func (s *site) addFlags(cmd *cobra.Command, where string) {
 	f := cmd.Flags()
-	s.rounds = cluster.RoundsAuto // a site's are not shared
 	f.StringVar(&s.address, "cluster", "", "train on workers; listen for them on `HOST:PORT` (port 0: any free port); the join file is in "+where)
-	f.StringVar(&s.credentials, "creds", "", "NATS credentials `FILE`")
-	f.StringVar(&s.authority, "ca", "", "CA certificate `FILE` of the NATS server, if not in the system store")
+	s.addFiles(f)
 }
 
 // open opens the cluster, with its join file below a directory.
 func (s *site) open(ctx context.Context, a *app, dir string) (*cluster.Hub, error) {
-	return cluster.OpenHub(ctx, dir, s.address, cluster.Options{Version: buildVersion(), Notice: a.notice, Credentials: s.credentials, CA: s.authority})
+	return cluster.OpenHub(ctx, dir, s.address, s.of(a))
 }
 
 // run runs jobs with the workers of a cluster and calls done for each that has ended.

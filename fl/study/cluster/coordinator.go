@@ -43,7 +43,7 @@ func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coor
 	if err != nil {
 		return nil, err
 	}
-	if c.broker, err = wire.Open(ctx, s.Store.Dir(), address, o.Credentials, o.CA); err != nil {
+	if c.broker, err = wire.Open(ctx, s.Store.Dir(), address, o.files()); err != nil {
 		return nil, err
 	}
 	c.broker.Notice = c.options.Notice
@@ -158,6 +158,10 @@ type Options struct {
 	// CA is the path of the CA certificate of an external server. Empty means the
 	// system's certificate authorities.
 	CA string
+	// Certificate and Key are the paths of a certificate and its private key, as PEM, for
+	// the coordinator's own server. Workers reach it at the hosts that the certificate
+	// names, and equal files give equal join files. Both empty means new ones.
+	Certificate, Key string
 	// Notice receives progress messages, from several goroutines. Nil disables them.
 	Notice func(line string)
 	// Rounds decides whether workers share rounds. Empty means RoundsAuto.
@@ -175,6 +179,10 @@ type Options struct {
 	// Late is the minimum duration of a round (0: 10 s) before an idle worker trains
 	// it too. The round must also take much longer than the others did.
 	Late time.Duration
+}
+
+func (o *Options) files() wire.Files {
+	return wire.Files{Credentials: o.Credentials, CA: o.CA, Certificate: o.Certificate, Key: o.Key}
 }
 
 func (o *Options) fill() {

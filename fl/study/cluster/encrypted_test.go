@@ -32,7 +32,7 @@ func encryptedSite(t *testing.T, dir string) siteFiles {
 		}
 		return path
 	}
-	ca, pair, err := wire.Certify([]string{"127.0.0.1"})
+	pair, err := wire.Certify([]string{"127.0.0.1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,10 +40,7 @@ func encryptedSite(t *testing.T, dir string) siteFiles {
 	if err != nil {
 		t.Fatal(err)
 	}
-	certificate := write("server.pem", string(pem.EncodeToMemory(&pem.Block{
-		Type:  "CERTIFICATE",
-		Bytes: pair.Certificate[0],
-	})))
+	certificate := write("server.pem", wire.Pinned(pair))
 	private := write("server.key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})))
 
 	operator, operatorID := newKey(t, nkeys.CreateOperator)
@@ -93,7 +90,7 @@ resolver_preload: { %s: %q, %s: %q }
 		return write(name+".creds", string(creds))
 	}
 	other, _ := newKey(t, nkeys.CreateAccount) // which the operator does not know
-	return siteFiles{ca: write("ca.pem", ca), creds: user("user", tenant), strangers: user("stranger", other)}
+	return siteFiles{ca: certificate, creds: user("user", tenant), strangers: user("stranger", other)}
 }
 
 func newKey(t *testing.T, create func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {

@@ -27,7 +27,7 @@ import (
 // openServer starts a server for a test.
 func openServer(t *testing.T) *wire.Broker {
 	t.Helper()
-	b, err := wire.Open(t.Context(), t.TempDir(), "127.0.0.1:0", "", "")
+	b, err := wire.Open(t.Context(), t.TempDir(), "127.0.0.1:0", wire.Files{})
 	if err != nil {
 		t.Fatal(err)
 	}

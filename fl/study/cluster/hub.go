@@ -55,7 +55,7 @@ func OpenHub(ctx context.Context, dir, address string, o Options) (*Hub, error) 
 		parked: map[string]parked{},
 	}
 	var err error
-	if s.broker, err = wire.Open(ctx, dir, address, o.Credentials, o.CA); err != nil {
+	if s.broker, err = wire.Open(ctx, dir, address, o.files()); err != nil {
 		return nil, err
 	}
 	s.broker.Notice = o.Notice

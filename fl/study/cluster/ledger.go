@@ -131,23 +131,23 @@ const maxLost = 3
 func (l *ledger) loses(s *workerHandle) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	var at fmt.Stringer
+	var names []string
 	switch {
 	case s.lease == 0:
 	case s.share != nil:
-		l.lostShares[*s.share] = append(l.lostShares[*s.share], s.name)
-		if names := l.lostShares[*s.share]; len(names) >= maxLost {
-			return fmt.Errorf("%d workers were lost while running %s: %s; check why they ended, then resume the study",
-				len(names), s.share, strings.Join(names, ", "))
-		}
+		names = append(l.lostShares[*s.share], s.name)
+		at, l.lostShares[*s.share] = s.share, names
 	case s.busy:
 		p := place{s.trial, s.rounds}
-		l.lost[p] = append(l.lost[p], s.name)
-		if names := l.lost[p]; len(names) >= maxLost {
-			return fmt.Errorf("%s: %d workers were lost while training it: %s; check why they ended, then resume the study",
-				p, len(names), strings.Join(names, ", "))
-		}
+		names = append(l.lost[p], s.name)
+		at, l.lost[p] = p, names
 	}
-	return nil
+	if len(names) < maxLost {
+		return nil
+	}
+	return fmt.Errorf("%s: %d workers were lost while training it: %s; check why they ended, then resume the study",
+		at, len(names), strings.Join(names, ", "))
 }
 
 // maxUnsent is how often in a row workers may drop a trial because they cannot fetch or

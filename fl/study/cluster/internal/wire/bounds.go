@@ -2,13 +2,9 @@ package wire
 
 import (
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"math"
 	"net/url"
-	"os"
 	"slices"
 	"time"
 
@@ -23,7 +19,6 @@ const (
 	MaxResult    = 64 << 10      // bytes of a result within a request; larger ones are blobs
 	maxPanic     = 64 << 10      // bytes of a panic's message, and of its stack
 	MaxWorkers   = 1 << 14       // workers that join during one process of the coordinator
-	maxJoin      = 1 << 20       // bytes of a join file or of a certificate
 	minHeartbeat = time.Millisecond
 	maxHeartbeat = time.Hour
 )
@@ -138,28 +133,4 @@ func (j *Join) wrong() string {
 		}
 	}
 	return ""
-}
-
-// readSmall reads a small file.
-func readSmall(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if wrong, ok := errors.AsType[*fs.PathError](err); ok {
-		wrong.Op = "open"
-	}
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() { // opening a pipe may block forever
-		return nil, fmt.Errorf("%s: must be a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	text, err := io.ReadAll(io.LimitReader(f, maxJoin+1))
-	if err == nil && len(text) > maxJoin {
-		err = fmt.Errorf("%s: must be at most %d bytes", path, maxJoin)
-	}
-	return text, err
 }

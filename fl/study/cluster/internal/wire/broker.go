@@ -30,14 +30,17 @@ type Broker struct {
 	url    string         // first address, to be shown
 }
 
-// Open starts a server at an address, or connects to an external one with a file of
-// credentials and one with a CA's certificate, each empty for none. It writes the join
+// Files are paths, each empty for none: for an external server that of credentials and that
+// of a CA's certificate, for the coordinator's own that of its certificate and of the key.
+type Files struct{ Credentials, CA, Certificate, Key string }
+
+// Open starts a server at an address, or connects to an external one. It writes the join
 // file below a directory.
-func Open(ctx context.Context, dir, address, creds, ca string) (*Broker, error) {
+func Open(ctx context.Context, dir, address string, f Files) (*Broker, error) {
 	if external(address) {
-		return joinServer(ctx, dir, address, creds, ca)
+		return joinServer(ctx, dir, address, f.Credentials, f.CA)
 	}
-	return startServer(dir, address)
+	return startServer(dir, address, f)
 }
 
 // Listen subscribes the handlers of workers' messages.

@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -12,9 +13,12 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 )
 
 // trust returns the options for TLS with the CA of the join file as the only root, none
@@ -35,7 +39,7 @@ func (j *Join) trust() ([]nats.Option, error) {
 }
 
 // validYears is how long before and after its creation a certificate is valid: clocks of
-// machines differ, and what bounds its use is that its authority lives for one run.
+// machines differ, and what bounds its use is that its key lives for one run.
 const validYears = 10
 
 // clockError explains the error of a connection that fails on the dates of the server's
@@ -49,31 +53,17 @@ func clockError(err error) error {
 	return err
 }
 
-// Certify creates a certificate authority for one run of a coordinator. It returns the
-// authority's certificate, as PEM, and a server certificate for hosts. The authority's
-// key is discarded: it signs nothing else.
-func Certify(hosts []string) (ca string, server tls.Certificate, err error) {
-	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return "", server, err
-	}
-	begin := time.Now().AddDate(-validYears, 0, 0)
-	root := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "fedfast cluster"},
-		NotBefore: begin, NotAfter: begin.AddDate(2*validYears, 0, 0),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, MaxPathLenZero: true,
-	}
-	caDER, err := x509.CreateCertificate(rand.Reader, root, root, &caKey.PublicKey, caKey)
-	if err != nil {
-		return "", server, err
-	}
+// Certify creates a certificate for hosts, signed by its own key, which is the only one
+// that workers trust.
+func Certify(hosts []string) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return "", server, err
+		return nil, err
 	}
+	begin := time.Now().AddDate(-validYears, 0, 0)
 	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "fedfast coordinator"},
-		NotBefore: root.NotBefore, NotAfter: root.NotAfter,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "fedfast coordinator"},
+		NotBefore: begin, NotAfter: begin.AddDate(2*validYears, 0, 0),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	for _, h := range hosts {
@@ -83,10 +73,59 @@ func Certify(hosts []string) (ca string, server tls.Certificate, err error) {
 			leaf.DNSNames = append(leaf.DNSNames, h)
 		}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, leaf, root, &key.PublicKey, caKey)
+	der, err := x509.CreateCertificate(rand.Reader, leaf, leaf, &key.PublicKey, key)
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
+}
+
+// Pinned returns the certificate of a server, as PEM, as the join file has it.
+func Pinned(c *tls.Certificate) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]}))
+}
+
+// identity is how a server and its workers prove who they are.
+type identity struct {
+	certificate *tls.Certificate // nil without encryption
+	hosts       []string         // at which workers reach the server
+	workers     nkeys.KeyPair
+}
+
+// newIdentity makes the identity of one run for a server that listens on a host.
+func newIdentity(host string, encrypted bool) (*identity, error) {
+	hosts, err := reachable(host)
 	if err != nil {
-		return "", server, err
+		return nil, err
 	}
-	pinned := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: caDER})
-	return string(pinned), tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
+	workers, err := nkeys.CreateUser()
+	if err != nil || !encrypted {
+		return &identity{nil, hosts, workers}, err
+	}
+	c, err := Certify(hosts)
+	return &identity{c, hosts, workers}, err
+}
+
+// readIdentity reads an identity from files with a certificate and its key. The key of the
+// workers follows from that key, so that equal files give equal join files.
+func readIdentity(certificate, key string) (*identity, error) {
+	c, err := tls.LoadX509KeyPair(certificate, key)
+	if err != nil {
+		return nil, fmt.Errorf("--cert %s, --key %s: %w", certificate, key, err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(c.Leaf)
+	if _, err := c.Leaf.Verify(x509.VerifyOptions{Roots: roots}); err != nil {
+		return nil, fmt.Errorf("--cert %s: %w", certificate, clockError(err))
+	}
+	hosts := slices.DeleteFunc(slices.Clone(c.Leaf.DNSNames), func(name string) bool {
+		return strings.Contains(name, "*")
+	})
+	for _, ip := range c.Leaf.IPAddresses {
+		hosts = append(hosts, ip.String())
+	}
+	if len(hosts) == 0 {
+		return nil, fmt.Errorf("--cert %s: must have the coordinator's host as an alternative name", certificate)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
+	seed := sha256.Sum256(append([]byte("fedfast workers"), der...))
+	workers, wrong := nkeys.FromRawSeed(nkeys.PrefixByteUser, seed[:])
+	return &identity{&c, hosts, workers}, errors.Join(err, wrong)
 }

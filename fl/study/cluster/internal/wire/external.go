@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
 // dropTime bounds the deletion of the bucket on an external server.
@@ -45,7 +47,7 @@ func joinServer(ctx context.Context, study, address, creds, ca string) (_ *Broke
 		return nil, err
 	}
 	if ca != "" {
-		text, err := readSmall(ca)
+		text, err := wholefile.Read(ca)
 		if err != nil {
 			return nil, fmt.Errorf("--ca: %w", err)
 		}

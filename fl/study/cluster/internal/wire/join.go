@@ -53,7 +53,7 @@ func (j *Join) Write(study string) (string, error) {
 
 // ReadJoin reads a join file.
 func ReadJoin(path string) (*Join, error) {
-	text, err := readSmall(path)
+	text, err := wholefile.Read(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, err

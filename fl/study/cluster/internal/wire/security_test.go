@@ -19,7 +19,11 @@ import (
 // openTest starts a server for a test, and returns what its join file says.
 func openTest(t *testing.T, encrypted bool, change ...func(*server.Options)) (*Broker, *Join) {
 	t.Helper()
-	b, err := listen(t.TempDir(), "127.0.0.1", 0, encrypted, change...)
+	who, err := newIdentity("127.0.0.1", encrypted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := listen(t.TempDir(), "127.0.0.1", 0, who, change...)
 	if err != nil {
 		t.Fatal(err)
 	}

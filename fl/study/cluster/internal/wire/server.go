@@ -85,20 +85,25 @@ func reachable(host string) ([]string, error) {
 }
 
 // startServer starts a server at an address and writes the join file of a study. Unless
-// the address is a loopback address, connections are encrypted.
-func startServer(study, address string) (*Broker, error) {
+// the address is a loopback address, or with a certificate, connections are encrypted.
+func startServer(study, address string, f Files) (*Broker, error) {
 	host, port, err := splitAddress(address)
 	if err != nil {
 		return nil, err
 	}
-	return listen(study, host, port, !loopback(host))
-}
-
-func listen(study, host string, port int, encrypted bool, change ...func(*server.Options)) (_ *Broker, err error) {
-	hosts, err := reachable(host)
+	var who *identity
+	if f.Certificate != "" {
+		who, err = readIdentity(f.Certificate, f.Key)
+	} else {
+		who, err = newIdentity(host, !loopback(host))
+	}
 	if err != nil {
 		return nil, err
 	}
+	return listen(study, host, port, who)
+}
+
+func listen(study, host string, port int, who *identity, change ...func(*server.Options)) (_ *Broker, err error) {
 	free, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port))) // the server tells no reason
 	if err != nil {
 		return nil, fmt.Errorf("--cluster: cannot %w; use an address of this machine and a free port, or port 0", err)
@@ -114,11 +119,7 @@ func listen(study, host string, port int, encrypted bool, change ...func(*server
 	if err != nil {
 		return nil, err
 	}
-	theirs, err := nkeys.CreateUser()
-	if err != nil {
-		return nil, err
-	}
-	authenticator, err := newAuthenticator(own, theirs)
+	authenticator, err := newAuthenticator(own, who.workers)
 	if err != nil {
 		return nil, err
 	}
@@ -139,14 +140,10 @@ func listen(study, host string, port int, encrypted bool, change ...func(*server
 	}
 	j := Join{Fedfast: Protocol}
 	scheme, address := "nats", net.JoinHostPort(host, strconv.Itoa(port))
-	if encrypted {
-		ca, certificate, err := Certify(hosts)
-		if err != nil {
-			return nil, err
-		}
+	if who.certificate != nil {
 		o.TLS, o.TLSTimeout = true, 10
-		o.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS13}
-		j.CA, scheme = ca, "tls"
+		o.TLSConfig = &tls.Config{Certificates: []tls.Certificate{*who.certificate}, MinVersion: tls.VersionTLS13}
+		j.CA, scheme = Pinned(who.certificate), "tls"
 	}
 	if err := os.RemoveAll(b.folder); err != nil {
 		return nil, err
@@ -162,11 +159,11 @@ func listen(study, host string, port int, encrypted bool, change ...func(*server
 	if err != nil {
 		return nil, err
 	}
-	for _, h := range hosts {
+	for _, h := range who.hosts {
 		j.URLs = append(j.URLs, scheme+"://"+net.JoinHostPort(h, listening))
 	}
 	b.url = j.URLs[0]
-	seed, err := theirs.Seed()
+	seed, err := who.workers.Seed()
 	if err != nil {
 		return nil, err
 	}
