@@ -189,6 +189,6 @@ func (t *Trial) losses(ctx context.Context, clients []int32) ([]float64, error) 
 // operations, and the loss that it sends.
 func (e *Engine) candidateWork(_, client, _ int) clock.Load {
 	each, _ := e.cfg.Model.FLOPs()
-	down, _ := e.bytes(e.cfg.Sent(), &e.cfg.Updates)
-	return clock.Load{FLOPs: float64(float64(each) * float64(e.cfg.Data.Clients[client].Train.Len())), Down: down, Up: 4}
+	n := float64(e.cfg.Data.Clients[client].Train.Len())
+	return clock.Load{FLOPs: float64(each) * n, Down: 4 * int64(e.cfg.Sent()), Up: 4}
 }

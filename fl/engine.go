@@ -304,9 +304,15 @@ func (l *Local) seconds(down, up int64) float64 {
 }
 
 // bytes returns how many a client receives and sends whose values are of a number: as float32,
-// and what the keys update.* leave of them, with the statistics, which are sent as they are.
+// and what the keys update.* leave of them, with the statistics, which are sent as they are, and
+// what else the method has sent.
 func (e *Engine) bytes(values int, p *Updates) (down, up int64) {
 	exact := e.cfg.sentBuffers()
 	w := e.uplink.wire(values-exact, p)
-	return 4 * int64(values), w.Bytes() + 4*int64(exact)
+	down, up = 4*int64(values), w.Bytes()+4*int64(exact)
+	if extra := e.cfg.Method.Extra; extra != nil {
+		more, back := extra(e.cfg.Server)
+		down, up = int64(1+more)*down, up+4*int64(back*values)
+	}
+	return down, up
 }

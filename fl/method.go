@@ -95,6 +95,9 @@ type Method struct {
 	// examples whose gradients for the whole network take as long; nil is Workload.SGD.
 	// Estimates ahead of a training call it.
 	Work func(w Workload) float64
+	// Extra returns how many vectors of the size of what a client receives it receives besides the
+	// weights, and sends besides its update, such as control variates; nil: none.
+	Extra func(s *ServerParams) (down, up int)
 
 	// Subnet returns the sub-network that ClientParams.Arch picks and that the client
 	// trains; setup is what Prepare returned. A method without it refuses client.arch.

@@ -22,7 +22,7 @@ func ifca() fl.Method {
 		Name:    "ifca",
 		Doc:     "IFCA: several models, of which each client trains the one with its lowest loss",
 		Paper:   "Ghosh et al. 2020, arXiv:2006.04088",
-		Differs: "all layers belong to the clusters; the authors' code can share the first ones. The global model is the one that most clients of the last round chose. Traffic counts one model to the client",
+		Differs: "all layers belong to the clusters; the authors' code can share the first ones. The global model is the one that most clients of the last round chose",
 		Uses: slices.Concat(hyper.UsingSGD(), forgets("a client may train another model in the next round"),
 			hyper.Needing("server.clusters", "[1, 100]", ""), hyper.Using("server.weighted")),
 		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.Clusters, s.Weighted = 2, false },
@@ -30,6 +30,7 @@ func ifca() fl.Method {
 		Local:       uniformSGD,
 		Personal:    true,
 		Personalize: func(*fl.Local) error { return nil }, // what the client chose
+		Extra:       func(s *fl.ServerParams) (down, up int) { return s.Clusters - 1, 0 },
 		Work:        func(w fl.Workload) float64 { return w.SGD() + float64(w.Server.Clusters)*w.Train/3 },
 		NewSender: func(cfg *fl.Config, _ any) fl.SendingServer {
 			return &ifcaServer{cfg.Model, make([]float32, cfg.Server.Clusters*cfg.Model.Size())}

@@ -517,3 +517,40 @@ func TestMethodsRefuseWhatTheyWouldIgnore(t *testing.T) {
 		t.Errorf("unknown method: error %v does not list the methods", err)
 	}
 }
+
+// TestTraffic holds that a round counts all that its clients receive and send, also what methods pass
+// besides weights and updates.
+func TestTraffic(t *testing.T) {
+	fed := fltest.OpenGlyphs(t, 12, 30)
+	for _, tt := range []struct {
+		method   string
+		down, up int64 // in models
+		set      func(s *fl.ServerParams)
+	}{
+		{"fedavg", 1, 1, nil},
+		{"feddyn", 1, 1, nil},
+		{"scaffold", 2, 1, nil},
+		{"mimelite", 2, 2, nil},
+		{"ifca", 3, 1, func(s *fl.ServerParams) { s.Clusters = 3 }},
+		{"fedfomo", 4, 1, func(s *fl.ServerParams) { s.Models = 4 }},
+	} {
+		m, err := fl.MethodByName(tt.method)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := defaultPlan(m)
+		if tt.set != nil {
+			tt.set(&plan.Server)
+		}
+		model := logisticOn(t, fed)
+		e := newEngine(t, fl.Config{
+			Model: model, Data: fed, Method: m, Cohort: 4, Seed: 11, Workers: 1, Server: &plan.Server,
+		})
+		r := runRounds(t, e.NewTrial(3), plan, 1)[0]
+		each := 4 * 4 * int64(model.NumParams())
+		if r.Down != tt.down*each || r.Up != tt.up*each {
+			t.Errorf("%s: four clients receive %d bytes and send %d, want %d and %d models of %d", tt.method, r.Down, r.Up,
+				tt.down, tt.up, each/4)
+		}
+	}
+}

@@ -23,12 +23,13 @@ func mimeLite() fl.Method {
 		Name:    "mimelite",
 		Doc:     "MimeLite: local steps use a momentum of the server's, which the gradients of the clients' whole data update",
 		Paper:   "Karimireddy et al. 2020, arXiv:2008.03606",
-		Differs: "the rule is SGD with momentum, without the paper's others and Mime's correction of the gradients. Traffic does not count the momentum and the gradient",
+		Differs: "the rule is SGD with momentum, without the paper's others and Mime's correction of the gradients",
 		Uses: slices.Concat(hyper.UsingSteps(), personalLR, forgets(why), hyper.Needing("client.optimizer", "sgd", why), hyper.Needing("client.momentum", "0", why+"; set server.beta1"),
 			hyper.Using("client.weight_decay", "server.beta1", "server.weighted")),
 		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.Beta1, s.Weighted = 0.9, false },
 		Local:       mimeLiteLocal,
 		Vectors:     2,
+		Extra:       func(*fl.ServerParams) (down, up int) { return 1, 1 }, // the momentum, and the gradient
 		Personalize: plainSGD,
 		Work:        func(w fl.Workload) float64 { return w.SGD() + w.Train },
 		NewSender: func(cfg *fl.Config, _ any) fl.SendingServer {

@@ -29,6 +29,7 @@ func scaffold() fl.Method {
 		StateLen:    modelLen,
 		Local:       scaffoldLocal,
 		Vectors:     2,
+		Extra:       func(*fl.ServerParams) (down, up int) { return 1, 0 }, // the server knows c_i+ - c_i from the update
 		NewServer:   func(size int) fl.Server { return &scaffoldServer{c: make([]float32, size)} },
 		Gather:      scaffoldGather,
 
