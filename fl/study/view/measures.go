@@ -41,12 +41,12 @@ func decimals(half float64) func(float64) string {
 	return func(x float64) string { return strconv.FormatFloat(x, 'f', digits, 64) }
 }
 
-// withHalf writes a number, and half the width of its interval unless that is NaN or 0. write is how
+// withHalf writes a number, and half the width of its interval unless that is NaN or as good as 0. write is how
 // it is written alone.
 func withHalf(x, half float64, write func(float64) string) string {
 	text := write(x)
 	switch {
-	case math.IsNaN(half) || half == 0:
+	case !(half > 1e-9*math.Abs(x)): // NaN, 0, or what rounding leaves of equal numbers
 		return text
 	case strings.HasSuffix(text, " %"):
 		return strings.TrimSuffix(text, " %") + " ± " + write(half)
