@@ -149,6 +149,20 @@ func TestMetadata(t *testing.T) {
 	if !strings.HasPrefix(readme, "# ") {
 		t.Errorf("the description begins with %.40q", readme)
 	}
+	links := regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(readme, -1)
+	for _, link := range links { // an index shows them on a page of its own
+		path, inside := strings.CutPrefix(link[1], "https://github.com/fedfast/fedfast/blob/HEAD/")
+		path, _, _ = strings.Cut(path, "#")
+		if _, err := os.Stat(filepath.Join(root, path)); inside && err != nil {
+			t.Errorf("the description has the link %s: %v", link[1], err)
+		}
+		if !strings.HasPrefix(link[1], "https://") {
+			t.Errorf("the description has the link %s, which leads nowhere on an index", link[1])
+		}
+	}
+	if len(links) == 0 {
+		t.Error("the description has no links")
+	}
 	licenses := info + "licenses/"
 	for _, name := range []string{
 		"fedfast/py.typed", "fedfast/__main__.py", licenses + "LICENSE",
