@@ -44,6 +44,8 @@ type seedsShown struct {
 	Answer   []string    `json:"answer"`
 	Warnings []string    `json:"warnings"`
 	Studies  []seedEntry `json:"studies"`
+	// Notes are what people wrote beside them.
+	Notes view.Notes `json:"notes,omitzero"`
 }
 
 // seedEntry is one seed's study.
@@ -86,6 +88,7 @@ func (a *app) showSeeds(ctx context.Context, dir string, each bool) error {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
 	shown := seedsShown{Dir: dir, Command: record.Command, Seeds: record.Seeds, Scaled: record.Scaled, Confidence: stats.Confidence}
+	shown.Notes, _ = view.ReadNotes(dir) // they are shown without
 	for i := range record.Seeds {
 		e := seedEntryOf(ctx, dir, c.Seed+uint64(i))
 		if e.Returned != nil {
@@ -108,6 +111,7 @@ func (a *app) showSeeds(ctx context.Context, dir string, each bool) error {
 		shown.Answer = append(shown.Answer, finished.Ended()...)
 		return a.printJSON(shown)
 	}
+	a.printNotes(shown.Notes)
 	if shown.Scaled != "" {
 		fmt.Fprintf(a.out, "scaled %s\n\n", shown.Scaled)
 	}

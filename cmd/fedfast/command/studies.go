@@ -16,6 +16,7 @@ import (
 )
 
 func newStudy(a *app) *cobra.Command {
+	var tags []string
 	list := &cobra.Command{
 		Use:   "list [DIR]",
 		Short: "List studies",
@@ -26,9 +27,11 @@ func newStudy(a *app) *cobra.Command {
 			if len(args) > 0 {
 				root = args[0]
 			}
-			return a.listStudies(cmd.Context(), root)
+			return a.listStudies(cmd.Context(), root, tags)
 		}),
 	}
+	list.Flags().StringSliceVar(&tags, "tag", nil,
+		"list only studies with the tag `NAME`, see fedfast study note (repeatable)")
 	var all bool
 	show := &cobra.Command{
 		Use:               "show DIR",
@@ -40,7 +43,7 @@ func newStudy(a *app) *cobra.Command {
 	show.Flags().BoolVar(&all, "all", false, "show all trials, not only the top ten")
 	a.verboseFlag(show)
 	return group("study", "List, show, compare, pack, resume and export studies",
-		list, show, newCompare(a), newDiff(a), newReplay(a), newPack(a), newResume(a), newExport(a))
+		list, show, newNote(a), newCompare(a), newDiff(a), newReplay(a), newPack(a), newResume(a), newExport(a))
 }
 
 // newResume resumes a study or a run by what its directory holds.

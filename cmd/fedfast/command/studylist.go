@@ -18,6 +18,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -48,8 +49,10 @@ type studyEntry struct {
 	WeightsSHA256 string `json:"weights_sha256,omitempty"`
 	Started       string `json:"started,omitempty"`
 	Problem       string `json:"problem,omitempty"`
-	scale         result.Scale
-	about         *view.Overview // nil with a Problem
+	// Notes are what people wrote beside the study.
+	Notes view.Notes `json:"notes,omitzero"`
+	scale result.Scale
+	about *view.Overview // nil with a Problem
 }
 
 // bestSoFar is a result.Standing.
@@ -62,8 +65,8 @@ type bestSoFar struct {
 	basis   string
 }
 
-// listStudies prints the studies below a directory.
-func (a *app) listStudies(ctx context.Context, root string) error {
+// listStudies prints the studies below a directory that have all tags.
+func (a *app) listStudies(ctx context.Context, root string, tags []string) error {
 	entries := []studyEntry{}
 	dirs, unread, err := view.Below(ctx, root)
 	switch {
@@ -80,7 +83,13 @@ func (a *app) listStudies(ctx context.Context, root string) error {
 		for _, dir := range dirs {
 			e := readEntry(ctx, dir, view.Patience)
 			e.about = nil // all studies' trials may be more than memory holds
-			entries = append(entries, e)
+			if parent := filepath.Dir(dir); workdir.HoldsSeeds(parent) {
+				notes, _ := view.ReadNotes(parent) // the list goes without
+				e.Notes.Add(notes.Tags...)
+			}
+			if e.Notes.Tagged(tags) {
+				entries = append(entries, e)
+			}
 		}
 		return a.printJSON(entries)
 	}
@@ -93,7 +102,12 @@ func (a *app) listStudies(ctx context.Context, root string) error {
 	if err != nil {
 		return err
 	}
-	return a.printStudies(root, all.Studies)
+	tagged := list.Where(all.Studies, func(e dashboard.Entry) bool { return e.Notes.Tagged(tags) })
+	if len(tagged) == 0 {
+		_, err := fmt.Fprintf(a.out, "no studies in %s have the tag %s\n", root, strings.Join(tags, " and "))
+		return err
+	}
+	return a.printStudies(root, tagged)
 }
 
 // unreadable is the state in a list of a study with a Problem.
@@ -117,7 +131,8 @@ func (a *app) printStudies(root string, entries []dashboard.Entry) error {
 		if e.Seeds != nil {
 			trials = oneline.Count(len(e.Seeds), "seed")
 		}
-		row := []string{filepath.Join(root, filepath.FromSlash(e.Dir)), state, trials, oneline.Digits(e.Rounds)}
+		name := strings.TrimSpace(filepath.Join(root, filepath.FromSlash(e.Dir)) + " " + view.Notes{Tags: e.Notes.Tags}.Text())
+		row := []string{name, state, trials, oneline.Digits(e.Rounds)}
 		for _, target := range view.Targets {
 			text := strings.ReplaceAll(plain(e.Tests[target].Text), " +- ", "+-")
 			if text != "" && e.Told != e.Measure {
@@ -196,6 +211,7 @@ func readEntry(ctx context.Context, dir string, within time.Duration) studyEntry
 // entryOf sums a study up.
 func entryOf(o *view.Overview) studyEntry {
 	e := studyEntry{Dir: o.Dir, Name: o.Name, Command: o.Mode, State: o.State, Trials: len(o.Suggested()), Rounds: o.Rounds, about: o}
+	e.Notes = o.Notes
 	if o.State == view.Running {
 		e.PID = o.PID
 	}

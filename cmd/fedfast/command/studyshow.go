@@ -52,6 +52,7 @@ func (a *app) showStudy(ctx context.Context, dir string, all bool) error {
 	if a.json {
 		return a.printShown(ctx, v, studyShown{studyEntry: entry, Worst: clients})
 	}
+	a.printNotes(o.Notes)
 	if a.verbose {
 		t := table.New(a.out)
 		t.Row("command", "fedfast "+entry.Command)
@@ -75,6 +76,13 @@ func (a *app) showStudy(ctx context.Context, dir string, all bool) error {
 	}
 	fmt.Fprintln(a.out)
 	return table.Text(a.out, said)
+}
+
+// printNotes prints notes, if there are any, above what else is shown of a study.
+func (a *app) printNotes(n view.Notes) {
+	if text := n.Text(); text != "" {
+		fmt.Fprintf(a.out, "%s\n\n", text)
+	}
 }
 
 // worstClient is a client with one of the highest test errors.

@@ -120,6 +120,8 @@ type Overview struct {
 	Run  *result.RunResult
 	// Seq is the last entry of the record that is told here.
 	Seq int64
+	// Notes are what people wrote beside the study.
+	Notes Notes
 }
 
 // Verdict says in sentences what is wrong with what a finished study has trained, see
@@ -228,6 +230,7 @@ func (s *Study) Overview(ctx context.Context) (*Overview, error) {
 	// Whether a process is at work is looked at before its record is read: where none is,
 	// the record is then whole, and no study that ends meanwhile seems interrupted.
 	o := &Overview{Dir: s.dir, State: Interrupted, PID: s.view.Busy()}
+	o.Notes, _ = ReadNotes(s.dir) // a study is shown without
 	var err error
 	if o.Seq, err = s.view.Last(ctx); err != nil {
 		return nil, err

@@ -72,8 +72,9 @@ func (l *list) read(ctx context.Context, s *Server) (*Studies, error) {
 		}
 		all.Studies[at].Seeds = append(all.Studies[at].Seeds, x.entry)
 	}
-	for _, at := range places {
-		all.Studies[at].sum()
+	for parent, at := range places {
+		notes, _ := view.ReadNotes(parent) // the list shows them without
+		all.Studies[at].sum(notes)
 	}
 	slices.SortStableFunc(all.Studies, func(a, b Entry) int { return b.begun().Compare(a.begun()) })
 	return all, err

@@ -38,8 +38,8 @@ type news struct {
 func markOf(dir string) (mark string, pid int) {
 	pid = store.Busy(dir)
 	text := strconv.AppendInt(nil, int64(pid), 10)
-	for _, end := range []string{"", "-wal"} {
-		if info, err := os.Stat(filepath.Join(dir, store.File+end)); err == nil {
+	for _, name := range []string{store.File, store.File + "-wal", view.NotesFile} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			text = fmt.Appendf(text, " %d %d", info.Size(), info.ModTime().UnixNano())
 		}
 	}

@@ -55,7 +55,10 @@ type Entry struct {
 	// entry stands for.
 	Verdict []string `json:"verdict,omitempty"`
 	Seeds   []Entry  `json:"seeds,omitempty"`
+	// Notes are what people wrote beside it, of Seeds with their tags; About has them, too.
+	Notes   view.Notes `json:"notes,omitzero"`
 	told    result.Scale
+	trained string // About without Notes
 }
 
 // tested is a number of a model under a target, or the mean over seeds with half the width
@@ -92,7 +95,7 @@ func (e *Entry) begun() time.Time {
 }
 
 // sum makes an entry stand for its seeds.
-func (e *Entry) sum() {
+func (e *Entry) sum(notes view.Notes) {
 	dir, seeds, first := e.Dir, e.Seeds, e.Seeds[0]
 	*e = first
 	e.Dir, e.Seeds, e.Tests, e.Best, e.Left, e.PID = dir, seeds, map[string]tested{}, nil, nil, 0
@@ -102,6 +105,7 @@ func (e *Entry) sum() {
 	var verdicts [][]string
 	for _, s := range seeds {
 		verdicts = append(verdicts, s.Verdict)
+		notes.Add(s.Notes.Tags...)
 		e.Trials, e.Rounds, e.Budget, e.Worked = e.Trials+s.Trials, e.Rounds+s.Rounds, e.Budget+s.Budget, e.Worked+s.Worked
 		if slices.Index(order, s.State) > slices.Index(order, e.State) {
 			e.State = s.State
@@ -117,6 +121,7 @@ func (e *Entry) sum() {
 		}
 	}
 	e.Verdict = view.Warnings(verdicts, "seed")
+	e.Notes, e.About = notes, notes.After(e.trained)
 	for target, values := range tests {
 		e.Tests[target] = tested{Text: view.MeanText(e.told, stats.Of(values))}
 	}
@@ -135,7 +140,7 @@ func (s *Server) below(dir string) string {
 func (s *Server) head(o *view.Overview) Entry {
 	e := Entry{
 		Dir: s.below(o.Dir), Name: o.Name, Command: o.Mode, State: o.State, PID: o.PID, Cores: o.Cores.Seconds(),
-		Trials: len(o.Suggested()), Rounds: o.Rounds, Budget: o.Budget, Worked: o.Worked.Seconds(),
+		Trials: len(o.Suggested()), Rounds: o.Rounds, Budget: o.Budget, Worked: o.Worked.Seconds(), Notes: o.Notes,
 	}
 	if !o.Started.IsZero() {
 		e.Started = new(o.Started) // a place in o would keep all its trials
@@ -147,7 +152,8 @@ func (s *Server) head(o *view.Overview) Entry {
 		s := o.Scale()
 		e.Scale = scale{s.String(), s.Metric, s.Direction(), s.Percent}
 	}
-	e.About = report.Subtitle(o)
+	e.trained = report.Subtitle(o)
+	e.About = o.Notes.After(e.trained)
 	e.Measure, e.Share = result.MeasureName(o.Measure())
 	e.Judged, e.Tests = o.Judged(), map[string]tested{}
 	e.told = o.Told()

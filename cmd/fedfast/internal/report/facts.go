@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
@@ -42,6 +44,16 @@ func Subtitle(s *view.Overview) string {
 		parts = append(parts, clients)
 	}
 	return strings.Join(append(parts, "seed "+strconv.FormatUint(c.Seed, 10)), " · ")
+}
+
+// about is the Subtitle and what people wrote beside the study and beside all seeds that it belongs to.
+func about(s *view.Overview) string {
+	text := s.Notes.After(Subtitle(s))
+	if seeds := filepath.Dir(s.Dir); workdir.HoldsSeeds(seeds) {
+		notes, _ := view.ReadNotes(seeds) // the report goes without
+		text = notes.After(text)
+	}
+	return text
 }
 
 // unfinished says how far a study is that is not completed.
