@@ -10,8 +10,8 @@ import (
 	"github.com/fedfast/fedfast/internal/key"
 )
 
-// pages are the pages that have other names as topics: a command has the same one.
-var pages = map[string]string{"readme": "README", "tuning": "tune"}
+// pages are the pages that have other names as topics: a command has the same one, or the name is what people look for.
+var pages = map[string]string{"readme": "README", "tuning": "tune", "csv": "hospitals"}
 
 // newHelp prints the help of commands, and pages of the documentation.
 func newHelp(a *app) *cobra.Command {

@@ -25,7 +25,7 @@ const mostCode = 119000
 var mayHold = map[string]int{
 	"bench":                            2700,
 	"bench/repro":                      4402,
-	"cmd":                              17879,
+	"cmd":                              17989,
 	"data":                             3208,
 	"data/sets":                        23,
 	"fl":                               9871,
@@ -43,7 +43,7 @@ var mayHold = map[string]int{
 	"fl/study/internal/replay":         570,
 	"fl/study/internal/trial":          1622,
 	"fl/study/result":                  1552,
-	"fl/study/view":                    2357,
+	"fl/study/view":                    2430,
 	"fl/study/workdir":                 1356,
 	"internal/deal":                    656,
 	"internal/draw":                    104,
