@@ -102,8 +102,7 @@ func (v View) join(w View) View {
 
 // places returns a fresh list of the places of v.
 func (v View) places() []int32 {
-	p := list.Made(v.n, func(i int) int32 { return v.at(i) })
-	return p
+	return list.Made(v.n, v.at)
 }
 
 // labels returns the label of each example of v, the first one of those at its

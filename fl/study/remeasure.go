@@ -63,8 +63,8 @@ func Remeasure(ctx context.Context, s Setup, eval config.Eval, sha256 string) (*
 	return &again, err
 }
 
-// OtherData is the error of CheckData if only the data differ.
-type OtherData = replay.OtherData
+// OtherDataError is the error of CheckData if only the data differ.
+type OtherDataError = replay.OtherDataError
 
 // CheckData returns an error if the study in s.Store began on other data.
 func CheckData(ctx context.Context, s Setup) error {

@@ -66,7 +66,7 @@ func (s *savedModel) remeasure(ctx context.Context, a *app, setup *study.Setup, 
 	if err == nil {
 		return again, nil
 	}
-	_, other := errors.AsType[study.OtherData](err)
+	_, other := errors.AsType[study.OtherDataError](err)
 	if ctx.Err() != nil || other && setup.Config.Data.Path == s.path {
 		return nil, err
 	}

@@ -136,12 +136,12 @@ func (l *ledger) loses(s *workerHandle) error {
 	switch {
 	case s.lease == 0:
 	case s.share != nil:
-		names = append(l.lostShares[*s.share], s.name)
-		at, l.lostShares[*s.share] = s.share, names
+		l.lostShares[*s.share] = append(l.lostShares[*s.share], s.name)
+		at, names = s.share, l.lostShares[*s.share]
 	case s.busy:
 		p := place{s.trial, s.rounds}
-		names = append(l.lost[p], s.name)
-		at, l.lost[p] = p, names
+		l.lost[p] = append(l.lost[p], s.name)
+		at, names = p, l.lost[p]
 	}
 	if len(names) < maxLost {
 		return nil

@@ -83,11 +83,12 @@ func (s *Server) part(r *http.Request) (any, error) {
 	if text := st.Remark(id); text != "" {
 		p.Text = append(p.Text, text)
 	}
+	figures := st.Figures(id)
 	p.Tables = append(p.Tables, st.Tables(id)...)
 	if id == "clients" {
-		p.Tables = append(p.Tables, st.Tables("classes")...)
+		p.Tables, figures = append(p.Tables, st.Tables("classes")...), append(figures, st.Figures("classes")...)
 	}
-	return p, p.add(st.Figures(id))
+	return p, p.add(figures)
 }
 
 // figuresOf are the figures of studies, or those of the trial that a request names.

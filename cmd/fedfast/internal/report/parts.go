@@ -42,7 +42,9 @@ func (s *Study) Figures(part string) []*figure.Figure {
 		if len(s.clients) == 0 {
 			return some(s.spread())
 		}
-		return some(s.ecdf(), s.sizes(), s.skews())
+		return some(s.ecdf(), s.sizes())
+	case "classes":
+		return some(s.skews())
 	case "fleet":
 		all := some(s.clientTimeline(), s.fleetUse(), s.staleness())
 		if s.Mode == config.ModeTune {

@@ -65,8 +65,8 @@ func (p *Past) moved(c *config.Config) error {
 	return p.Append(store.KindMoved, tuners.StudySession, 0, record.Moved{Config: string(text)})
 }
 
-// OtherData is the error of a study that began on other data.
-type OtherData struct{ error }
+// OtherDataError is the error of a study that began on other data.
+type OtherDataError struct{ error }
 
 // CheckData records the data that the study begins on, or compares them with the
 // record: rounds on two datasets would be no training.
@@ -84,7 +84,7 @@ func (p *Past) CheckData(c *config.Config, fed *data.Federation, m *nn.Model) er
 	case p.data.Fleet != rec.Fleet:
 		return fmt.Errorf("%s contains a study that started with other contents of the files in [fleet]: SHA-256 then %s, now %s; restore the files, or use another directory", p.Store.Dir(), p.data.Fleet, rec.Fleet)
 	case p.data.Fingerprint != rec.Fingerprint:
-		return OtherData{fmt.Errorf("%s contains a study that started with other data than those at its data.path: then %s; now %s; restore the data, or use another directory", p.Store.Dir(), p.data, rec)}
+		return OtherDataError{fmt.Errorf("%s contains a study that started with other data than those at its data.path: then %s; now %s; restore the data, or use another directory", p.Store.Dir(), p.data, rec)}
 	}
 	return nil
 }
