@@ -18,8 +18,8 @@ const mostColumns = 120
 // numbers only ever fall: whoever touches such a line breaks it.
 var longLines = map[string][2]int{
 	"bench":                          {59, 6},
-	"bench/repro":                    {220, 25},
-	"cmd":                            {328, 83},
+	"bench/repro":                    {219, 25},
+	"cmd":                            {319, 83},
 	"data":                           {60, 3},
 	"data/sets":                      {1, 3},
 	"fl":                             {154, 15},
@@ -36,7 +36,7 @@ var longLines = map[string][2]int{
 	"fl/study/internal/replay":       {7, 0},
 	"fl/study/internal/trial":        {13, 0},
 	"fl/study/result":                {10, 5},
-	"fl/study/view":                  {34, 11},
+	"fl/study/view":                  {34, 10},
 	"fl/study/workdir":               {19, 0},
 	"internal/deal":                  {11, 0},
 	"internal/fetch":                 {19, 0},
@@ -46,7 +46,7 @@ var longLines = map[string][2]int{
 	"internal/privacy":               {4, 0},
 	"internal/rules":                 {14, 0},
 	"internal/scaffold":              {2, 1},
-	"internal/sets":                  {159, 32},
+	"internal/sets":                  {157, 32},
 	"internal/stats":                 {1, 0},
 	"internal/store":                 {24, 7},
 	"internal/sys":                   {6, 0},

@@ -1,4 +1,4 @@
-// Package wheel tests the wheels that .ci/wheel writes.
+// Package wheel tests the wheels that .ci/wheel writes, and what .ci/release refuses.
 package wheel
 
 import (
