@@ -156,6 +156,11 @@ func (p *Plan) answer(questions []question) (*Answers, error) {
 			a.draw(p.line(interval, a.Points))
 		}
 		err = cmp.Or(err, a.tell(data))
+		for _, t := range p.of[q.ID] {
+			if t.Name != best { // whose seeds are those of another question
+				a.Answer = append(a.Answer, t.warnings()...)
+			}
+		}
 	}
 	slices.Reverse(all.Answers[:2]) // what matters most comes first
 	if s := p.unsure; s.Half > 0 {
@@ -306,10 +311,16 @@ func (p *Plan) federate(a *Answer, all []study) map[string]any {
 		p.Error = stats.Sample{N: len(seeds), Mean: m.Test, SD: math.NaN(), Half: result.Defined(m.TestHalf)}
 		a.Points, a.axis.Names = append(a.Points, p), append(a.axis.Names, p.Name)
 	}
-	return map[string]any{
-		"said":     list.Of(seeds.Federation(), view.Sentence),
-		"warnings": view.Warnings(list.Of(seeds, (*view.Overview).Verdict), "seed"),
-	}
+	return map[string]any{"said": list.Of(seeds.Federation(), view.Sentence)}
+}
+
+// warnings are what is worst with how many seeds, such as that they diverged.
+func (s *study) warnings() []string {
+	all := view.Warnings(list.Of(s.runs, func(r *result.RunResult) []string {
+		v := r.Verdict()
+		return v[:min(1, len(v))]
+	}), "seed")
+	return list.Of(all, func(text string) string { return "Beware of " + s.Name + ": " + text + "." })
 }
 
 // slackShare is the share of an error by which another may be higher and still count as good enough.
