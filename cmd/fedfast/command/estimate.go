@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/memory"
@@ -50,8 +52,7 @@ func (o *studyOptions) printEstimate(ctx context.Context, a *app, args []string,
 	if a.json {
 		return a.printJSON(c)
 	}
-	_, err = fmt.Fprint(a.out, estimateLine(c))
-	return err
+	return table.Text(a.out, strings.Split(strings.TrimSpace(estimateLine(c)), "\n")...)
 }
 
 // estimateLine writes an estimate.

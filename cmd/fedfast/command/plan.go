@@ -64,7 +64,7 @@ func newPlan(a *app) *cobra.Command {
 				return errors.New("--round-seconds must be from 0 to 1e7, --mb-per-second from 1e-6 to 1e6")
 			case !(n.Dropout >= 0 && n.Dropout <= 0.9):
 				return fmt.Errorf("--dropout %v: must be from 0 to 0.9", n.Dropout)
-			case o.dir == "":
+			case o.dir == "" && !o.estimate:
 				return errors.New("--study: name the directory of the plan, new or to go on with")
 			}
 			return nil
@@ -140,7 +140,10 @@ func (o *planOptions) run(ctx context.Context, a *app, args []string) error {
 
 // open reads the plan of the directory, or makes one.
 func (o *planOptions) open(ctx context.Context, a *app, args []string, w workdir.Options, again string) (*plan.Plan, error) {
-	old, err := plan.Read(o.dir)
+	old, err := (*plan.Plan)(nil), error(fs.ErrNotExist)
+	if o.dir != "" {
+		old, err = plan.Read(o.dir)
+	}
 	began := !errors.Is(err, fs.ErrNotExist)
 	bare := len(args) == 0 && o.bare() && !a.seedGiven && o.Network == usual && o.budget == usualBudget
 	if began && (err != nil || bare) {

@@ -336,6 +336,10 @@ func (a *app) printSeedsBlock(c *config.Config, s *seedsShown, lines []*seedLine
 	if s.Completed < s.Seeds && !running {
 		next = append(next, "study resume "+dir)
 	}
+	if s.Seeds == 2 && s.Completed == 2 { // Student's t of one degree of freedom is three times that of four
+		b.Row("advice", "of two seeds the interval of a mean is wide: of five it has about a fifth of the width")
+		next = append(next, s.Command+" --seeds 5 --study "+dir)
+	}
 	if !each {
 		next = append(next, "study show "+dir)
 	}

@@ -61,13 +61,11 @@ func (a *app) compare(ctx context.Context, args []string, format, out string) er
 	if a.json {
 		return a.printJSON(map[string]any{"answer": c.Answer, "tables": c.Tables})
 	}
-	if err := a.printAnswer(c.Answer); err != nil {
-		return err
-	}
 	for i := range c.Tables {
-		if err := printBelow(a.out, &c.Tables[i]); err != nil {
+		if err := printTable(a.out, c.Tables[i].Title, c.Tables[i].Head, c.Tables[i].Rows); err != nil {
 			return err
 		}
+		fmt.Fprintln(a.out)
 	}
-	return nil
+	return a.printAnswer(c.Answer)
 }

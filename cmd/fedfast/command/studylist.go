@@ -131,8 +131,7 @@ func (a *app) printStudies(root string, entries []dashboard.Entry) error {
 		if e.Seeds != nil {
 			trials = oneline.Count(len(e.Seeds), "seed")
 		}
-		name := strings.TrimSpace(filepath.Join(root, filepath.FromSlash(e.Dir)) + " " + view.Notes{Tags: e.Notes.Tags}.Text())
-		row := []string{name, state, trials, oneline.Digits(e.Rounds)}
+		row := []string{filepath.Join(root, filepath.FromSlash(e.Dir)), state, trials, oneline.Digits(e.Rounds)}
 		for _, target := range view.Targets {
 			text := strings.ReplaceAll(plain(e.Tests[target].Text), " +- ", "+-")
 			if text != "" && e.Told != e.Measure {
@@ -140,7 +139,11 @@ func (a *app) printStudies(root string, entries []dashboard.Entry) error {
 			}
 			row = append(row, cmp.Or(text, "-"))
 		}
-		rows = append(rows, append(row, age(e.Started)))
+		row = append(row, age(e.Started))
+		if tags := (view.Notes{Tags: e.Notes.Tags}).Text(); tags != "" {
+			row = append(row, tags)
+		}
+		rows = append(rows, row)
 		colors = append(colors, color)
 	}
 	if err := table.List(a.out, rows, colors, 3, 2, 6, 5); err != nil {

@@ -120,14 +120,14 @@ func (a *advice) tuned() {
 func assign(d tuners.Dim) string {
 	lo, hi := d.Lo, d.Hi
 	if d.Step != 0 {
-		return "space." + strings.ReplaceAll(d.String(), "\" = {", "\"={")
+		return "space." + d.Name + "=" + strings.TrimPrefix(d.String(), strconv.Quote(d.Name)+" = ")
 	}
 	if !d.Whole() && hi > lo {
 		step := math.Pow(10, math.Floor(math.Log10(hi-lo))-1)
 		lo, hi = math.Floor(lo/step+1e-6)*step, math.Ceil(hi/step-1e-6)*step
 	}
 	end := func(x float64) string { return strconv.FormatFloat(x+0, 'g', 4, 64) } // no -0
-	return fmt.Sprintf("space.%q={%s=[%s, %s]}", d.Name, d.Kind, end(lo), end(hi))
+	return fmt.Sprintf("space.%s={%s=[%s, %s]}", d.Name, d.Kind, end(lo), end(hi))
 }
 
 // scaled says whether a dimension has ends that can move.
@@ -137,10 +137,12 @@ func scaled(d tuners.Dim) bool { return d.Kind != tuners.Choice && d.When == nil
 func (a *advice) wider() {
 	for i, d := range a.space {
 		v, ok := a.result.Best.Params[d.Name]
-		if !ok || !scaled(d) {
+		free := d // whose scale is not clipped
+		free.Lo, free.Hi = math.Inf(-1), math.Inf(1)
+		wide, x := d.Hi-d.Lo, free.Scale(v)
+		if !ok || !scaled(d) || math.IsInf(x, 0) {
 			continue
 		}
-		wide, x := d.Hi-d.Lo, d.Scale(v)
 		at, by := (x-d.Lo)/wide, widened*wide
 		if d.Whole() {
 			by = math.Ceil(by)

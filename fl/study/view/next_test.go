@@ -1,6 +1,8 @@
 package view
 
 import (
+	"cmp"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -69,22 +71,23 @@ func TestNext(t *testing.T) {
 		learned   func(float64) bool
 		change    func(r *result.Result)
 		why, sets string // of the first step beside those that every study has
+		last      string // the last command, "none" for that of client.mu, empty for random search
 	}{
 		{name: "quiet", best: -2, learned: all},
 		{
 			name: "upper end", best: -0.1, learned: all,
 			why:  "the winner is at the upper end of client.lr (0.794): widen its range",
-			sets: `space."client.lr"={log10=[-4, 2]}`,
+			sets: `space.client.lr={log10=[-4, 2]}`,
 		},
 		{
 			name: "lower end", best: -4, learned: all,
 			why:  "the winner is at the lower end of client.lr (0.0001): widen its range",
-			sets: `space."client.lr"={log10=[-6, 0]}`,
+			sets: `space.client.lr={log10=[-6, 0]}`,
 		},
 		{
 			name: "narrower", best: -1, learned: some,
 			why:  "3 of 8 trials did not learn: search only where they did, in client.epochs, client.lr",
-			sets: `space."client.epochs"={int=[2, 4]} space."client.lr"={log10=[-2.4, 0]}`,
+			sets: `space.client.epochs={int=[2, 4]} space.client.lr={log10=[-2.4, 0]}`,
 		},
 		{name: "few learned", best: -1, learned: func(lr float64) bool { return lr >= -1 }},
 		{
@@ -96,11 +99,27 @@ func TestNext(t *testing.T) {
 		{name: "perfect", best: -2, learned: all, change: func(r *result.Result) { r.Trials[0].Curve = perfect }},
 		{name: "not told", best: -2, learned: all, change: func(r *result.Result) {
 			r.Baseline = &result.BaselineResult{Gain: &gain, GainHalf: &half}
-		}},
+		}, last: "fedfast tune 'found it/config.toml' --seeds 5 --baseline equal --study 'found it-seeds'"},
 		{name: "told", best: -2, learned: all, change: func(r *result.Result) {
 			r.Baseline = &result.BaselineResult{Gain: &half, GainHalf: &gain}
-		}},
-		{name: "random", tuner: "random", best: -2, learned: all},
+		}, last: "none"},
+		{name: "random", tuner: "random", best: -2, learned: all, last: "none"},
+		{
+			name: "outside", best: 0.5, learned: all,
+			why:  "the winner is outside of the range of client.lr (3.16): widen its range",
+			sets: "space.client.lr={log10=[-4, 2.5]}",
+		},
+		{
+			name: "no better than the default", best: -2, learned: all,
+			change: func(r *result.Result) {
+				r.Best.Number = 8
+				r.Reference = &result.Reference{Number: 8, Trial: &result.TrialResult{Number: 8}}
+			},
+			last: "fedfast tune 'found it/config.toml' --set budget.rounds=180",
+		},
+		{name: "default not told", best: -2, learned: all, change: func(r *result.Result) {
+			r.Reference = &result.Reference{Number: 8, Gain: &gain, GainHalf: &half}
+		}, last: "fedfast tune 'found it/config.toml' --seeds 5 --study 'found it-seeds'"},
 		{
 			name: "one trial", tuner: "halving", best: -2, learned: all,
 			change: func(r *result.Result) { r.Trials = r.Trials[:1] },
@@ -109,10 +128,7 @@ func TestNext(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tuner := "asha"
-			if tt.tuner != "" {
-				tuner = tt.tuner
-			}
+			tuner := cmp.Or(tt.tuner, "asha")
 			o := ended(t, tuner, tt.best, tt.learned)
 			if tt.change != nil {
 				tt.change(o.Tune)
@@ -120,18 +136,11 @@ func TestNext(t *testing.T) {
 			steps := o.Next()
 			const mu = "fedprox has client.mu, which was not tuned: add it to the space"
 			own := slices.IndexFunc(steps, func(s Step) bool { return s.Why == mu })
-			if own < 0 || !slices.Equal(steps[own].Sets, []string{`space."client.mu"={log10=[-2, 0]}`}) {
+			if own < 0 || !slices.Equal(steps[own].Sets, []string{`space.client.mu={log10=[-2, 0]}`}) {
 				t.Fatalf("no advice to tune client.mu: %+v", steps)
 			}
-			var last string
-			switch tt.name {
-			case "not told":
-				last = "fedfast tune 'found it/config.toml' --seeds 5 --baseline equal --study 'found it-seeds'"
-			case "told", "random":
-			default:
-				last = "fedfast tune --study 'found it' --baseline equal"
-			}
-			if last == "" && own != len(steps)-1 || last != "" && steps[len(steps)-1].Command != last {
+			last := cmp.Or(tt.last, "fedfast tune --study 'found it' --baseline equal")
+			if alone := own == len(steps)-1; last == "none" && !alone || last != "none" && steps[len(steps)-1].Command != last {
 				t.Errorf("last step of %+v, want %q", steps, last)
 			}
 			switch {
@@ -146,5 +155,29 @@ func TestNext(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestNextOfRuns has a run train longer while its curve falls, and only a finished one.
+func TestNextOfRuns(t *testing.T) {
+	o := ended(t, "asha", -2, func(float64) bool { return true })
+	o.Mode, o.Tune, o.Run = config.ModeRun, nil, &result.RunResult{Rounds: 40}
+	for round := 10; round <= 40; round += 10 {
+		o.Run.Curve = append(o.Run.Curve, result.CurvePoint{Round: round, TestError: 1 / float64(round)})
+	}
+	want := []Step{{
+		"the test error still fell by 25 % of itself from round 30 to 40: train longer", []string{"rounds=80"},
+		"fedfast run 'found it/config.toml' --set rounds=80",
+	}}
+	if got := o.Next(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	o.Run.Curve[3].TestError = o.Run.Curve[2].TestError
+	if got := o.Next(); got != nil {
+		t.Errorf("a flat curve: %+v", got)
+	}
+	o.State = Interrupted
+	if got := o.Next(); got != nil {
+		t.Errorf("an interrupted run: %+v", got)
 	}
 }

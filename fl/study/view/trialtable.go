@@ -36,7 +36,7 @@ func (o *Overview) Outcome(t *Trial) string {
 		add(end.Front, "Pareto front")
 		add(end.Infeasible, "infeasible")
 		add(t.Number == r.Best.Number, "winner")
-		add(r.Survivor != nil && t.Number == r.Survivor.Number, "survivor")
+		add(r.Survivor != nil && t.Number == r.Survivor.Number && t.Number != r.Best.Number, "survivor")
 	}
 	return strings.Join(words, ", ")
 }

@@ -132,8 +132,9 @@ func Path(path string) string {
 	}
 	shown := utf8.ValidString(path)
 	plain := shown && path != ""
-	for _, r := range path {
-		plain = plain && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("/._-+:,@%", r) || r == filepath.Separator)
+	for i, r := range path {
+		plain = plain && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("/._-+:,@%", r) ||
+			r == filepath.Separator || r == '=' && i > 0)
 		shown = shown && strconv.IsPrint(r)
 	}
 	switch {

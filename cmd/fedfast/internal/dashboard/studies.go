@@ -278,14 +278,14 @@ func (s *Server) study(r *http.Request) (any, error) {
 		}
 		reason := t.Reason()
 		if t.Reference {
-			reason = cmp.Or(reason, "default: the configured values")
+			reason = cmp.Or(reason, "default")
 		}
 		p.All = append(p.All, trial{t.Number, t.State, t.Rounds, t.To, t.Score(), t.Params, t.Source, reason, o.Place(t).Final, 0, nil, text})
 	}
 	for place, i := range o.Ranked() {
 		p.All[i].Place = place
 	}
-	p.Note = view.Sentence(o.StartNote())
+	p.About, p.Note = report.About(o), view.Sentence(o.StartNote())
 	var scores map[int]float64
 	p.Where, scores = o.AtRung(func(*view.Trial) bool { return true })
 	for i, score := range scores {

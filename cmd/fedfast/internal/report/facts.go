@@ -46,8 +46,8 @@ func Subtitle(s *view.Overview) string {
 	return strings.Join(append(parts, "seed "+strconv.FormatUint(c.Seed, 10)), " · ")
 }
 
-// about is the Subtitle and what people wrote beside the study and beside all seeds that it belongs to.
-func about(s *view.Overview) string {
+// About is the Subtitle and what people wrote beside the study and beside all seeds that it belongs to.
+func About(s *view.Overview) string {
 	text := s.Notes.After(Subtitle(s))
 	if seeds := filepath.Dir(s.Dir); workdir.HoldsSeeds(seeds) {
 		notes, _ := view.ReadNotes(seeds) // the report goes without

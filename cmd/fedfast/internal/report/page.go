@@ -167,7 +167,7 @@ func cut(t figure.Table) Table {
 // sheet lays a study out.
 func (s *Study) sheet(id string) (*sheet, error) {
 	out := &sheet{
-		ID: id, Title: s.Dir, Subtitle: about(s.Overview), Answer: s.Answer(), Warnings: s.Verdict(),
+		ID: id, Title: s.Dir, Subtitle: About(s.Overview), Answer: s.Answer(), Warnings: s.Verdict(),
 		Next: s.Next(), Facts: s.facts(), Config: s.Text, Again: s.again(),
 	}
 	if text := s.unfinished(); text != "" {

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"runtime"
 	"strings"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/screen"
@@ -15,6 +16,9 @@ const (
 	nothing = "-" // a cell that says nothing
 	value   = 16  // columns that the value of a table without a head is given at least
 )
+
+// goesOn ends a line of a command that goes on in the next: in PowerShell where it is usual.
+var goesOn = map[bool]string{true: "`", false: `\`}[runtime.GOOS == "windows"]
 
 // column says how wide a column wants to be and how narrow it may get by wrapping
 // its cells between words.
@@ -226,20 +230,26 @@ func (t *Table) line(b *strings.Builder, cells []string, p part) {
 }
 
 // wrap breaks a text between words into lines of at most the given number of columns,
-// except for longer words; each line has the indentation of the first.
+// except for longer words; each line has the indentation of the first. A command goes on
+// in further lines as a shell reads it, or stays in one if a word of it is quoted.
 func wrap(s string, columns int) []string {
-	if screen.Width(s) <= columns {
+	command, on := strings.HasPrefix(s, "fedfast "), ""
+	if screen.Width(s) <= columns || command && strings.ContainsAny(s, `'"`) {
 		return []string{s}
+	}
+	if command {
+		on = " " + goesOn
 	}
 	margin := s[:leading(s)]
 	var lines []string
 	line := ""
-	for word := range strings.FieldsSeq(s) {
+	for word := range strings.FieldsSeq(strings.ReplaceAll(s, " %", "\x00%")) { // a number keeps its unit
+		word = strings.ReplaceAll(word, "\x00", " ")
 		switch {
 		case line == "":
 			line = margin + word
-		case screen.Width(line)+1+screen.Width(word) > columns:
-			lines = append(lines, line)
+		case screen.Width(line)+1+screen.Width(word) > columns-len(on):
+			lines = append(lines, line+on)
 			line = margin + word
 		default:
 			line += " " + word

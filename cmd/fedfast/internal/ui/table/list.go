@@ -13,15 +13,19 @@ import (
 const leastPath = 10
 
 // List writes rows with a head in one line each: a path, a word in the color of the row, and numbers,
-// which stand on the right. What does not fit the terminal is cut: first the beginnings of long
-// paths, then the columns that may be left out, in their order.
+// which stand on the right. A row's cell beyond the head follows its path. What does not fit the
+// terminal is cut: first these and the beginnings of long paths, then the columns that may be left
+// out, in their order.
 func List(w io.Writer, rows [][]string, colors []screen.Color, without ...int) error {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
 			row[i] = oneline.Printable(cell)
-			widths[i] = max(widths[i], screen.Width(row[i]))
+			if i < len(widths) {
+				widths[i] = max(widths[i], screen.Width(row[i]))
+			}
 		}
+		widths[0] = max(widths[0], screen.Width(strings.Join(append(row[len(widths):], row[0]), " ")))
 	}
 	used := -gap
 	for _, width := range widths[1:] {
@@ -37,8 +41,13 @@ func List(w io.Writer, rows [][]string, colors []screen.Color, without ...int) e
 	var b strings.Builder
 	for r, row := range rows {
 		line := screen.CutFront(row[0], widths[0])
+		for _, cell := range row[len(widths):] {
+			if room := widths[0] - screen.Width(line); room >= leastPath {
+				line += screen.Cut(" "+cell, room)
+			}
+		}
 		line += strings.Repeat(" ", widths[0]-screen.Width(line))
-		for i, cell := range row[1:] {
+		for i, cell := range row[1:len(widths)] {
 			space := strings.Repeat(" ", max(0, widths[i+1]-screen.Width(cell)))
 			switch {
 			case i == 0:
