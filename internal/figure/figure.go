@@ -8,6 +8,7 @@
 package figure
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,16 @@ type Figure struct {
 	// points, in place of the usual ones. With a width, more than four panels stand four
 	// to a row.
 	Width, Height float64
+}
+
+// Narrow has the picture take at most a width, as of a phone, and one of many columns as much as these need.
+func (f *Figure) Narrow(width float64) {
+	for _, p := range f.Panels {
+		if p.Paths != nil || p.Heat != nil {
+			width = max(width, manyWidth)
+		}
+	}
+	f.Width = min(cmp.Or(f.Width, width), width)
 }
 
 // Panel is a field with two axes. It holds lines and dots, or one of the others.

@@ -90,11 +90,17 @@ func (s *sheet) axes(c canvas, p *Panel, in rect) *plane {
 
 	grid, line := pen{color: s.colors.grid, width: 0.8}, pen{color: s.colors.faint, width: 0.8}
 	numbers.align = center
+	told := math.Inf(-1) // where the last number ends
 	for _, t := range ticksX {
 		x, length := f.x(t.at), float64(tickSize)
+		half := s.width(numbers, t.label) / 2
+		if x-half < told && len(p.X.Names) == 0 {
+			t.label = ""
+		}
 		if t.label == "" {
 			length /= 2
 		} else {
+			told = x + half + tickGap
 			c.stroke(grid, point{x, f.Min.Y}, point{x, f.Max.Y})
 			c.write(numbers, point{x, axis.Y - tickSize - float64(1+t.lower)*(textSize+tickGap) + tickGap}, t.label)
 		}

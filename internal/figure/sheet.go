@@ -15,6 +15,7 @@ const (
 	soloWidth, panelWidth, panelHeight = 640, 480, 330
 	margin                             = 14
 	panelGap                           = 18
+	leastWidth, manyWidth              = 170, 560 // of a panel, and of one with many columns
 
 	titleSize, headSize, textSize, noteSize = 14, 12, 11, 9.5
 
@@ -63,6 +64,7 @@ func (f *Figure) sheet(theme Theme) *sheet {
 		s.wide = float64(s.across)*panelWidth + 2*margin
 	}
 	s.wide = cmp.Or(f.Width, s.wide)
+	s.across = min(s.across, max(1, int(s.wide/leastWidth)))
 	room := s.wide - 2*margin
 	s.title = s.wrap(clean(f.Title), s.heading(), room)
 	s.note = s.wrap(clean(f.Note), plain(noteSize, s.colors.faint), room)

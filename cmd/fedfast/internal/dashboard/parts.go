@@ -50,10 +50,14 @@ type shown struct {
 	Tables   []report.Table `json:"tables"`
 }
 
-// add draws figures.
-func (p *shown) add(figures []*figure.Figure) error {
+// add draws figures, in the width that a request has room for.
+func (p *shown) add(r *http.Request, figures []*figure.Figure) error {
+	wide, _ := strconv.Atoi(r.URL.Query().Get("wide")) // 0 for a page that has room
 	for _, f := range figures {
 		x := picture{Name: f.Name, Title: f.Title, Wide: len(f.Panels) > 2 || f.Width > 700}
+		if wide >= 280 {
+			f.Narrow(float64(wide))
+		}
 		var text strings.Builder
 		if err := f.Write(&text, figure.Live, figure.Light); err != nil {
 			return err
@@ -77,7 +81,7 @@ func (s *Server) part(r *http.Request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return p, p.add(figures)
+		return p, p.add(r, figures)
 	}
 	id := r.URL.Query().Get("part")
 	if text := st.Remark(id); text != "" {
@@ -88,7 +92,7 @@ func (s *Server) part(r *http.Request) (any, error) {
 	if id == "clients" {
 		p.Tables, figures = append(p.Tables, st.Tables("classes")...), append(figures, st.Figures("classes")...)
 	}
-	return p, p.add(figures)
+	return p, p.add(r, figures)
 }
 
 // figuresOf are the figures of studies, or those of the trial that a request names.
@@ -163,5 +167,5 @@ func (s *Server) compare(r *http.Request) (any, error) {
 		return nil, err
 	}
 	p := &shown{Text: append([]string{}, c.Answer...), Pictures: []picture{}, Tables: c.Tables}
-	return p, p.add(c.Figures)
+	return p, p.add(r, c.Figures)
 }

@@ -33,6 +33,7 @@ func hash() string {
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"breakable": breakable, "hash": hash,
+	"whole": strings.NewReplacer(" %", "\u00a0%", " ± ", "\u00a0±\u00a0", " seeds", "\u00a0seeds").Replace,
 	"hover": func() template.JS { return template.JS(Hover) }, //nolint:gosec // it is embedded
 }).Parse(pageText))
 

@@ -111,7 +111,7 @@ func TestManyRoundsAreThinned(t *testing.T) {
 func importance(t *testing.T, arms, rounds int, sets ...string) (lines []string, page string) {
 	t.Helper()
 	page = write(t, record(t, arms, rounds, sets...))
-	_, rest, _ := strings.Cut(page, "<caption>importance, %</caption>")
+	_, rest, _ := strings.Cut(page, "<caption><span>importance, %</span></caption>")
 	table, _, _ := strings.Cut(rest, "</table>")
 	for row := range strings.SplitSeq(table, `<th scope="row">`) {
 		cells := strings.Split(strings.TrimSpace(row), "<td>")

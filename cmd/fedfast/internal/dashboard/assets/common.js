@@ -10,9 +10,10 @@ function make(tag, text, attributes) {
 
 const by = (id) => document.getElementById(id);
 
-/** ask fetches JSON; an answer that is an error throws its line. */
+/** ask fetches JSON, its pictures as wide as the page; an answer that is an error throws its line. */
 async function ask(path, query) {
-  const answer = await fetch(path + "?" + new URLSearchParams(query || {}));
+  const wide = Math.min(innerWidth, 1400) - (innerWidth > 600 ? 40 : 24);
+  const answer = await fetch(path + "?" + new URLSearchParams([...new URLSearchParams(query || {}), ["wide", String(wide)]]));
   if (!answer.ok) throw new Error((await answer.text()).trim());
   return answer.json();
 }
@@ -83,7 +84,7 @@ function downloads(query, title) {
 function drawing(text) {
   const host = make("div"), root = host.attachShadow({ mode: "open" }), sheet = new CSSStyleSheet();
   const css = /<style>([^]*?)<\/style>/, svg = new DOMParser().parseFromString(text.replace(css, ""), "image/svg+xml").documentElement;
-  sheet.replaceSync(css.exec(text)[1] + "svg{max-width:100%;height:auto;display:block}@media (max-width:600px){svg{max-width:none;width:560px}}");
+  sheet.replaceSync(css.exec(text)[1] + "svg{max-width:100%;height:auto;display:block}@media (max-width:600px){svg{max-width:none}}");
   root.adoptedStyleSheets = [sheet];
   root.append(svg);
   return host;
@@ -100,7 +101,7 @@ function figure(p, query) {
 /** grid is a table that its heads sort. */
 function grid(t) {
   const scroll = make("div", null, { class: "scroll", role: "region", "aria-label": t.title, tabindex: "0" });
-  const table = make("table"), head = make("tr"), body = make("tbody"), thead = make("thead");
+  const table = make("table"), caption = make("caption"), head = make("tr"), body = make("tbody"), thead = make("thead");
   for (const name of t.head) head.append(make("th", name, { scope: "col" }));
   for (const cells of t.rows) {
     const tr = make("tr");
@@ -108,7 +109,8 @@ function grid(t) {
     body.append(tr);
   }
   thead.append(head);
-  table.append(make("caption", t.title), thead, body);
+  caption.append(make("span", t.title));
+  table.append(caption, thead, body);
   sortable(table);
   scroll.append(table);
   return scroll;
