@@ -52,7 +52,7 @@ func (b *boundGraph) NewState(e *Env) State {
 		lends := reader >= 0 && b.group > 0 && b.border(i) == (Border{})
 		ps.mix = p.mix.newState(e, e.Offset+p.offset, max(b.group, 1))
 		if p.join == Product {
-			ps.times = newProduct(e, p.in)
+			ps.times = &product{whole: p.in, space: e.Arena.Alloc(p.in.Ld())}
 		}
 		need := p.mix != nil // the gradient of what the part reads
 		for _, from := range p.from {

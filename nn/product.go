@@ -15,10 +15,6 @@ type product struct {
 	space []float32
 }
 
-func newProduct(e *Env, whole Flow) *product {
-	return &product{whole: whole, space: e.Arena.Alloc(whole.Ld())}
-}
-
 // add computes dst = a*b pixel by pixel, of the flows fd, fa and fb, or adds it once dst is
 // begun. Of what has one pixel all others read that, and such a dst is the sum over the pixels.
 func (p *product) add(dst, a, b Act, fd, fa, fb Flow, lo, hi int, begun bool) {

@@ -150,7 +150,7 @@ var _ plugin.GRPCPlugin = (*Plugin)(nil)
 
 // GRPCServer registers the service.
 func (p *Plugin) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
-	tunerv1.RegisterTunerServer(s, newServer(p.Tuners))
+	tunerv1.RegisterTunerServer(s, &server{tuners: p.Tuners, sessions: map[string]*served{}})
 	return nil
 }
 

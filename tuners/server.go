@@ -35,11 +35,6 @@ type served struct {
 	lost    bool   // a call failed: its state is unknown
 }
 
-// newServer returns the service for tuners by name.
-func newServer(tuners map[string]Tuner) *server {
-	return &server{tuners: tuners, sessions: map[string]*served{}}
-}
-
 // tuner finds a tuner by name; a process that serves only one answers to any name.
 func (s *server) tuner(name string) (Tuner, error) {
 	if t, ok := s.tuners[name]; ok {

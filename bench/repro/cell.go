@@ -9,7 +9,6 @@ import (
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/key"
 	"github.com/fedfast/fedfast/internal/list"
-	"github.com/fedfast/fedfast/tuners"
 )
 
 // Cell is one published number of a paper, or the end of one published curve.
@@ -129,11 +128,6 @@ func (e *End) accuracy(x float64) float64 {
 		return math.NaN()
 	}
 	return 100 * (1 - x)
-}
-
-// byLoss says that the study's scores are validation losses, not errors.
-func (m *Metrics) byLoss() bool {
-	return strings.Contains(m.Head.Config, "\nobjective = \""+tuners.MetricLoss+"\"\n")
 }
 
 // measuredBy returns the cell as it is called where errors are of another measure than

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -79,7 +80,8 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 			continue
 		}
 		gain := y - x
-		if test = append(test, gain); !a.byLoss() {
+		// Scores may be losses.
+		if test = append(test, gain); !strings.Contains(a.Head.Config, "\nobjective = \""+tuners.MetricLoss+"\"\n") {
 			validation = append(validation, score)
 		}
 		if gain := b.End.test(b.End.Best, old.Target) - a.End.test(a.End.Best, fresh.Target); !math.IsNaN(gain) {
@@ -89,7 +91,8 @@ func pairsOf(name string, fresh, old *Row) Pairs {
 			decided = append(decided, decidedIn(entropy))
 			p.Undecided += index(math.IsInf(decided[len(decided)-1], 1))
 			p.WithEntropy++
-			p.Again += index(undecidedAgain(entropy))
+			at := slices.IndexFunc(entropy, func(e float64) bool { return e < decidedBelow })
+			p.Again += index(at >= 0 && slices.Max(entropy[at:]) > math.Ln2)
 		}
 		first, second := x < 100*learntBelow, y < 100*learntBelow
 		switch {
@@ -126,12 +129,6 @@ func decidedIn(entropy []float64) float64 {
 		return math.Inf(1)
 	}
 	return float64(at + 1)
-}
-
-// undecidedAgain says whether an entropy below decidedBelow is followed by one above ln 2.
-func undecidedAgain(entropy []float64) bool {
-	at := slices.IndexFunc(entropy, func(e float64) bool { return e < decidedBelow })
-	return at >= 0 && slices.Max(entropy[at:]) > math.Ln2
 }
 
 // decided writes the median round of the decision, and how many arms make none.

@@ -83,12 +83,6 @@ func (o Options) seeds(t *Training) int {
 	return o.Seeds
 }
 
-// wants says whether a seed of a training is run: one that is asked for, or the first
-// one, whose table the others look up.
-func (o Options) wants(t *Training, seed int) bool {
-	return len(o.Only) == 0 || slices.Contains(o.Only, seed) || t.OneTable && seed == 1
-}
-
 // variant writes the options that change what is trained as flags; empty is the
 // paper's own.
 func (o Options) variant() string {

@@ -64,6 +64,8 @@ func TestScripts(t *testing.T) {
 			"stopat":    stopAt,
 			"waitlines": waitLines,
 
+			"waitmetrics": waitMetrics,
+
 			"earlykills": earlyKills,
 			"limited":    limited,
 		},

@@ -34,7 +34,7 @@ func (f *Figure) writeSVG(w io.Writer, live bool) error {
 		id, s.wide, s.height)
 	fmt.Fprintf(&out, "<title id=\"%s-title\">%s</title>\n<desc id=\"%s-desc\">%s</desc>\n", id, html.EscapeString(clean(f.Title)), id, html.EscapeString(clean(f.describe())))
 	fmt.Fprintf(&out, "<style>\n#%s text{font-family:%s}\n", id, family)
-	if f.tiled() {
+	if slices.ContainsFunc(f.Panels, func(p Panel) bool { return p.Heat != nil }) {
 		fmt.Fprintf(&out, "#%s path{shape-rendering:crispEdges}\n", id) // no seams between cells
 	}
 	dark := f.darkOf()
@@ -160,11 +160,6 @@ func paint(what string, c color.Color) string {
 		style += fmt.Sprintf(";%s-opacity:%.3g", what, float64(n.A)/255)
 	}
 	return style
-}
-
-// tiled reports whether a panel is made of cells that touch each other.
-func (f *Figure) tiled() bool {
-	return slices.ContainsFunc(f.Panels, func(p Panel) bool { return p.Heat != nil })
 }
 
 // darkStyle keeps the colours of a style, and changes them.

@@ -42,12 +42,6 @@ func newFlight(ctx context.Context, s *Study) *flight {
 	return f
 }
 
-// land waits until nothing runs.
-func (f *flight) land() {
-	f.cancel()
-	f.work.Wait()
-}
-
 func (f *flight) len() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

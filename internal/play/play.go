@@ -75,7 +75,8 @@ type Study struct {
 func (s Study) Play(ctx context.Context) (best int, err error) {
 	s.Parallel = max(1, s.Parallel)
 	f := newFlight(ctx, &s)
-	defer f.land()
+	defer f.work.Wait() // until nothing runs
+	defer f.cancel()
 	for {
 		decisions, err := s.Session.Suggest(ctx, s.Parallel)
 		if err != nil {

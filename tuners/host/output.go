@@ -31,10 +31,6 @@ type allowance struct {
 	told    time.Time
 }
 
-func newAllowance(log *slog.Logger) *allowance {
-	return &allowance{log: log, left: printBurst, since: time.Now()}
-}
-
 // take says whether n more bytes may be logged.
 func (a *allowance) take(n int) bool {
 	a.mu.Lock()

@@ -66,7 +66,7 @@ func start(ctx context.Context, ref Ref, o Options) (*process, error) {
 	}
 	log := o.Logger.With("tuner", ref.Name)
 	p := &process{stderr: &tail{}}
-	may := newAllowance(log)
+	may := &allowance{log: log, left: printBurst, since: time.Now()}
 	newLines := func() *lines { return &lines{log: log, may: may} }
 	p.synced = [2]*lines{newLines(), newLines()}
 	var sockets string

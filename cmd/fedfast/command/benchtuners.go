@@ -51,7 +51,8 @@ func (o *benchOptions) runTuners(ctx context.Context, a *app) error {
 	c := recorded.Contest{Seeds: o.seeds, Sets: o.sets, Workers: a.workers, Tell: func(line string) { _ = table.Text(a.err, line) }}
 	c.Seeds = cmp.Or(c.Seeds, tunersSeeds)
 	c.Workers = cmp.Or(c.Workers, runtime.GOMAXPROCS(0))
-	paths, err := filepath.Glob(filepath.Join(escaped(o.tables), "*"+recorded.Suffix))
+	literally := strings.NewReplacer("[", `\[`, "*", `\*`, "?", `\?`).Replace(o.tables)
+	paths, err := filepath.Glob(filepath.Join(literally, "*"+recorded.Suffix))
 	if err != nil || len(paths) == 0 {
 		return usageError{fmt.Errorf("--tables %s: no table (*%s) in this directory", o.tables, recorded.Suffix)}
 	}
@@ -96,11 +97,6 @@ func readStandings(path string) (*recorded.Standings, error) {
 		return nil, fmt.Errorf("--known %s: not the --json of `fedfast bench --suite tuners`", path)
 	}
 	return s, nil
-}
-
-// escaped is a path in a pattern.
-func escaped(path string) string {
-	return strings.NewReplacer("[", `\[`, "*", `\*`, "?", `\?`).Replace(path)
 }
 
 // entrants adds the tuners: built-in ones in this process, others each in one of its own until

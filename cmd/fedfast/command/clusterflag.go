@@ -36,6 +36,7 @@ func (c *clusterFlag) addFiles(f *pflag.FlagSet) {
 	f.StringVar(&c.options.CA, "ca", "", "CA certificate `FILE` of the NATS server, if not in the system store")
 	f.StringVar(&c.options.Certificate, "cert", "", "with --cluster HOST:PORT, the certificate of this coordinator in a PEM `FILE`, which names its hosts; workers reach it there, with the same join file after each start (default: a new one each time)")
 	f.StringVar(&c.options.Key, "key", "", "the private key of --cert in a PEM `FILE`")
+	f.StringVar(&c.options.Metrics, "metrics", "", "with --cluster, tell Prometheus at `HOST:PORT` what waits and runs")
 }
 
 // validate checks the address and what it is given with.
@@ -48,10 +49,8 @@ func (c *clusterFlag) validate(seeds bool) error {
 		return usageError{errors.New("--ca requires --cluster tls://HOST:PORT")}
 	case (o.Certificate != "") != (o.Key != "") || o.Key != "" && !own:
 		return usageError{errors.New("--cert and --key require each other and --cluster HOST:PORT")}
-	case c.address == "" && o.Rounds != cluster.RoundsAuto:
-		return usageError{errors.New("--cluster-rounds requires --cluster HOST:PORT")}
-	case c.address == "" && o.Audit != 0:
-		return usageError{errors.New("--audit requires --cluster HOST:PORT")}
+	case c.address == "" && (o.Rounds != cluster.RoundsAuto || o.Audit != 0 || o.Metrics != ""):
+		return usageError{errors.New("--audit, --cluster-rounds and --metrics require --cluster HOST:PORT")}
 	case !(o.Audit >= 0 && o.Audit <= 1):
 		return usageError{fmt.Errorf("--audit %v: must be a share of the rounds from 0 to 1, such as 0.02", o.Audit)}
 	case c.address == "":

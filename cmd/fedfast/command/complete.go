@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fedfast/fedfast/bench/repro"
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
@@ -24,7 +23,7 @@ func completeFlags(cmd *cobra.Command) {
 		"preset":       completeNames(presetNames),
 		"tuner":        completeNames(builtinNames),
 		"client-tuner": completeNames(clientTunerNames),
-		"cpu":          completeNames(levelNames),
+		"cpu":          completeNames(func() []string { return list.Of(kernels.Supported(), kernels.Level.String) }),
 		"log":          completeNames(func() []string { return []string{"debug", "info", "warn", "error"} }),
 		"study":        completeStudy,
 		"from":         completeStudy,
@@ -130,15 +129,6 @@ func clientTunerNames() []string {
 		}
 	}
 	return append(names, "none")
-}
-
-func levelNames() []string {
-	return list.Of(kernels.Supported(), func(l kernels.Level) string { return l.String() })
-}
-
-// cellNames returns the published numbers by name.
-func cellNames() []string {
-	return list.Of(repro.Cells(), func(c repro.Cell) string { return c.Name })
 }
 
 // beginning returns the names that begin so.

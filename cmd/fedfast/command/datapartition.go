@@ -71,11 +71,6 @@ type partitionSummary struct {
 	Notes       []string `json:"notes"`
 }
 
-// distanceText writes a distance.
-func distanceText(d data.Distance) string {
-	return fmt.Sprintf("%.3f on average, %.3f at most; %.3f for a random split", d.Mean, d.Max, d.Random)
-}
-
 func (o *partitionOptions) run(ctx context.Context, a *app, c *config.Config) error {
 	fed, err := config.OpenData(ctx, c)
 	if err != nil {
@@ -117,12 +112,13 @@ func (o *partitionOptions) run(ctx context.Context, a *app, c *config.Config) er
 	if !fed.Lazy || fed.Synthetic {
 		t.Row("class entropy", fmt.Sprintf("%.3f nats over all samples, %.3f per client on average", s.Entropy, s.MeanEntropy))
 	}
-	for _, pair := range []struct {
+	for _, d := range []struct {
 		parts string
 		data.Distance
 	}{{"train/validation", s.Distances.TrainVal}, {"train/test", s.Distances.TrainTest}, {"validation/test", s.Distances.ValTest}} {
-		if pair.Clients > 0 {
-			t.Row(pair.parts+" classes", distanceText(pair.Distance))
+		if d.Clients > 0 {
+			const form = "%.3f on average, %.3f at most; %.3f for a random split"
+			t.Row(d.parts+" classes", fmt.Sprintf(form, d.Mean, d.Max, d.Random))
 		}
 	}
 	for _, n := range s.Notes {

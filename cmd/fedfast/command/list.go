@@ -37,7 +37,7 @@ type listing struct {
 func newList(a *app) *cobra.Command {
 	var commands []*cobra.Command
 	for _, l := range []listing{
-		{"keys", "List the keys of a study file: types, defaults, ranges and descriptions", a.listKeys, a.listKeysBelow, keyNames},
+		{"keys", "List the keys of a study file: types, defaults, ranges and descriptions", a.listKeys, a.listKeysBelow, func() []string { return list.Of(config.Reference(), func(k config.KeyInfo) string { return k.Key }) }},
 		{"layers", "List the layers of [[model.layers]] and their keys", a.listLayers, a.showLayer, models.LayerNames},
 		{"losses", "List losses, or show one with its options", a.listLosses, a.showLoss, lossNames},
 		{"methods", "List federated methods, or show one with its hyperparameters", a.listMethods, a.showMethod, fl.Methods},

@@ -14,11 +14,6 @@ import (
 	"github.com/fedfast/fedfast/nn/models"
 )
 
-// keyNames returns the keys of a study file.
-func keyNames() []string {
-	return list.Of(config.Reference(), func(k config.KeyInfo) string { return k.Key })
-}
-
 func (a *app) listKeys(context.Context) error { return a.printKeys(config.Reference()) }
 
 // listKeysBelow prints a key, or those of a table.

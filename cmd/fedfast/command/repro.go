@@ -31,9 +31,11 @@ type reproOptions struct {
 func newRepro(a *app) *cobra.Command {
 	o := &reproOptions{}
 	cmd := &cobra.Command{
-		Use:               "repro NAME",
-		ValidArgsFunction: completeFirst(cellNames),
-		Short:             "Reproduce an experiment of a paper and compare with the published numbers",
+		Use: "repro NAME",
+		ValidArgsFunction: completeFirst(func() []string {
+			return list.Of(repro.Cells(), func(c repro.Cell) string { return c.Name })
+		}),
+		Short: "Reproduce an experiment of a paper and compare with the published numbers",
 		Long: "Reproduce an experiment of a paper and compare the result with the published numbers. NAME is a cell\n" +
 			"of a table, or a prefix of several (see fedfast repro list). The same command resumes. Each seed\n" +
 			"writes a file of metrics to --out; fedfast repro merge builds the table from these, also from several\n" +

@@ -136,12 +136,8 @@ type opened struct {
 // given says that the command line says what to train; else its directory does, if it holds
 // anything.
 func (o *studyOptions) given(a *app, args []string) bool {
-	return !o.directoryAlone(a, args) || !workdir.Holds(o.dir) && !workdir.HoldsSeeds(o.dir)
-}
-
-// directoryAlone says that the command line has nothing but a directory.
-func (o *studyOptions) directoryAlone(a *app, args []string) bool {
-	return o.dir != "" && len(args) == 0 && !a.seedGiven && o.bare() && o.scale == 0
+	return o.dir == "" || len(args) > 0 || a.seedGiven || !o.bare() || o.scale != 0 ||
+		!workdir.Holds(o.dir) && !workdir.HoldsSeeds(o.dir)
 }
 
 // asked is what the command line says to train.

@@ -23,7 +23,8 @@ func (s *Schedule) nextUpdates(ctx context.Context, work Work) error {
 			s.arrive()
 			switch n := len(s.step.Taken); {
 			case s.cfg.Window > 0 && n == 1 && due == math.MaxInt64:
-				due = s.windowEnd()
+				windows := (s.state.Now - s.step.Start + s.cfg.Window - 1) / s.cfg.Window
+				due = nanos.Add(s.step.Start, max(windows, 1)*s.cfg.Window)
 			case s.cfg.Window == 0 && n == s.cfg.Buffer:
 				s.release()
 				return nil
@@ -50,12 +51,6 @@ func (s *Schedule) nextUpdates(ctx context.Context, work Work) error {
 			s.state.Now = to
 		}
 	}
-}
-
-// windowEnd returns when the window ends that the clock is in.
-func (s *Schedule) windowEnd() int64 {
-	windows := (s.state.Now - s.step.Start + s.cfg.Window - 1) / s.cfg.Window
-	return nanos.Add(s.step.Start, max(windows, 1)*s.cfg.Window)
 }
 
 // release lets the clients whose updates are taken begin again.

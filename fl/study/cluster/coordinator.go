@@ -21,7 +21,7 @@ import (
 type Coordinator struct {
 	options   Options
 	hub       *Hub // nil for a study alone
-	broker    *wire.Broker
+	site           // of the hub, if there is one
 	transit   *transit
 	terms     terms
 	journal   *journal
@@ -43,20 +43,17 @@ func Open(ctx context.Context, s *study.Setup, address string, o Options) (*Coor
 	if err != nil {
 		return nil, err
 	}
-	if c.broker, err = wire.Open(ctx, s.Store.Dir(), address, o.files()); err != nil {
+	blobs, err := c.open(ctx, s.Store.Dir(), address, &c.options, c.pool.load)
+	if err != nil {
 		return nil, err
 	}
-	c.broker.Notice = c.options.Notice
-	blobs, err := c.broker.CreateBlobs(ctx)
-	if err == nil {
-		c.send(blobs.Of("", c.terms.most))
-		err = c.broker.Listen(c.onHello, c.onRequest, c.onHeartbeat)
-	}
+	c.send(blobs.Of("", c.terms.most))
+	err = c.broker.Listen(c.onHello, c.onRequest, c.onHeartbeat)
 	if err == nil && c.costs.whole == nil && c.options.Rounds == RoundsAuto {
 		c.costs.transfers, err = c.transit.measure(ctx, s.Model.NewParams())
 	}
 	if err != nil {
-		c.broker.Close(false)
+		c.close(false)
 		return nil, err
 	}
 	c.watching.begin(c.options.Heartbeat/2, c.watch)
@@ -120,7 +117,7 @@ func (c *Coordinator) Close(ended bool) {
 	c.pool.mu.Unlock()
 	c.auditor.close()
 	if c.hub == nil {
-		c.broker.Close(ended)
+		c.close(ended)
 	}
 }
 
@@ -162,6 +159,9 @@ type Options struct {
 	// the coordinator's own server. Workers reach it at the hosts that the certificate
 	// names, and equal files give equal join files. Both empty means new ones.
 	Certificate, Key string
+	// Metrics is HOST:PORT at which http://HOST:PORT/metrics tells how many tasks wait for a
+	// worker, how many run, and how many workers there are. Empty means nowhere.
+	Metrics string
 	// Notice receives progress messages, from several goroutines. Nil disables them.
 	Notice func(line string)
 	// Rounds decides whether workers share rounds. Empty means RoundsAuto.

@@ -85,13 +85,8 @@ func (c *costs) pays(p *costModel, n int) bool {
 	case p.tries[n] > 0:
 		return true
 	}
-	return c.expected(p, n) < gain*p.whole
-}
-
-// expected is the expected duration of a round that n workers share.
-func (c *costs) expected(p *costModel, n int) float64 {
 	_, seconds := c.split(p, n)
-	return seconds + c.transfers.put + float64(n)*c.transfers.get
+	return seconds+c.transfers.put+float64(n)*c.transfers.get < gain*p.whole
 }
 
 // split returns the best number of parts for n workers, and how long training and

@@ -19,7 +19,7 @@ import (
 // time. When it has nothing to do there it moves to a study whose trials wait.
 type Hub struct {
 	options  Options
-	broker   *wire.Broker
+	site     // of all studies
 	blobs    *wire.Blobs
 	watching background
 
@@ -55,15 +55,11 @@ func OpenHub(ctx context.Context, dir, address string, o Options) (*Hub, error) 
 		parked: map[string]parked{},
 	}
 	var err error
-	if s.broker, err = wire.Open(ctx, dir, address, o.files()); err != nil {
+	if s.blobs, err = s.site.open(ctx, dir, address, &s.options, s.load); err != nil {
 		return nil, err
 	}
-	s.broker.Notice = o.Notice
-	if s.blobs, err = s.broker.CreateBlobs(ctx); err == nil {
-		err = s.broker.Listen(s.onHello, s.onRequest, s.onHeartbeat)
-	}
-	if err != nil {
-		s.broker.Close(false)
+	if err = s.broker.Listen(s.onHello, s.onRequest, s.onHeartbeat); err != nil {
+		s.close(false)
 		return nil, err
 	}
 	s.watching.begin(hubTick, s.watch)
@@ -98,8 +94,8 @@ func (s *Hub) Idle() int {
 		}
 	}
 	for _, c := range s.open {
-		free, wanted := c.balance()
-		idle += free - max(0, wanted-len(s.coming[c]))
+		l := c.pool.load()
+		idle += l.idle - max(0, l.waiting-len(s.coming[c]))
 	}
 	return max(0, idle)
 }
@@ -115,7 +111,7 @@ func (s *Hub) Close(ended bool) {
 		}
 	}
 	s.mu.Unlock()
-	s.broker.Close(ended)
+	s.close(ended)
 }
 
 // remove removes a study.
@@ -131,24 +127,13 @@ func (s *Hub) remove(c *Coordinator) {
 	}
 }
 
-// watch assigns workers to studies.
+// watch assigns workers to studies, and reports now and then that trials wait while there is none.
 func (s *Hub) watch() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.place()
-	s.lonely()
-}
-
-// lonely reports now and then that trials wait while there is no worker.
-func (s *Hub) lonely() {
-	here, joined, wanted := len(s.parked), 0, 0
-	for _, c := range s.open {
-		p := c.pool
-		p.mu.Lock()
-		here, joined, wanted = here+p.here()+len(s.coming[c]), joined+p.joined, wanted+len(p.waiting)
-		p.mu.Unlock()
-	}
-	s.alone.look(here == 0 && wanted > 0, joined, s.options.Notice, s.broker.Path)
+	l := s.total()
+	s.alone.look(l.workers == 0 && l.waiting > 0, l.joined, s.options.Notice, s.broker.Path)
 }
 
 // neediest returns the study with the most trials waiting for a worker, nil if no trial
@@ -158,8 +143,8 @@ func (s *Hub) neediest() *Coordinator {
 	most := 0
 	for _, c := range s.open {
 		s.coming[c] = slices.DeleteFunc(s.coming[c], func(at time.Time) bool { return time.Since(at) > arrives })
-		free, wanted := c.balance()
-		if need := wanted - free - len(s.coming[c]); need > most {
+		l := c.pool.load()
+		if need := l.waiting - l.idle - len(s.coming[c]); need > most {
 			best, most = c, need
 		}
 	}
@@ -277,13 +262,6 @@ func (s *Hub) at(worker string) *Coordinator {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.where[worker]
-}
-
-// balance returns the number of idle workers and of waiting trials.
-func (c *Coordinator) balance() (free, wanted int) {
-	c.pool.mu.Lock()
-	defer c.pool.mu.Unlock()
-	return c.pool.count((*workerHandle).free), len(c.pool.waiting)
 }
 
 // letGo releases an idle worker, if there is one.

@@ -141,11 +141,6 @@ func median(xs []float64) (float64, *[2]float64) {
 	return middle, nil
 }
 
-// beginning is a baseline that has just begun.
-func beginning(r record.Baseline) *Comparison {
-	return &Comparison{Configurations: r.Configurations, Rounds: r.Rounds, Target: r.Target, Maximize: r.Maximize}
-}
-
 // Reference is what the configured values of [client] and [server] come to without a tuner,
 // trained as long as the longest trial.
 type Reference struct {

@@ -61,7 +61,7 @@ func Read(ctx context.Context, s store.Reader) (*Stored, error) {
 			return nil
 		case store.KindBaseline:
 			return record.Into(r, func(rec *record.Baseline) {
-				c := beginning(*rec)
+				c := &Comparison{Configurations: rec.Configurations, Rounds: rec.Rounds, Target: rec.Target, Maximize: rec.Maximize}
 				if out.Baseline != nil {
 					c.Done = out.Baseline.Done
 				}

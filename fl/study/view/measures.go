@@ -160,11 +160,6 @@ func (s Seeds) Without() []result.Comparand {
 	return result.OverSeeds(all)
 }
 
-// called is how people call a model of a comparison.
-func called(c *result.Comparand) string {
-	return strings.Replace(c.Name, config.BaselineLocal, "alone", 1)
-}
-
 // Federation says whether federation pays, by the model of each target against training alone; nil for no
 // such comparison.
 func (s Seeds) Federation() (said []string) {
@@ -245,7 +240,7 @@ func (s Seeds) WithoutTable() *Table {
 		})
 	}
 	for _, c := range all {
-		t.Head = append(t.Head, called(&c))
+		t.Head = append(t.Head, strings.Replace(c.Name, config.BaselineLocal, "alone", 1))
 	}
 	row(what, func(c *result.Comparand) string {
 		return withHalf(c.Test, result.Defined(c.TestHalf), s[0].ErrorText)

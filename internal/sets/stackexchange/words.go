@@ -76,7 +76,7 @@ func (s *splitter) text(text string) {
 		switch {
 		case r == '\n':
 			s.end()
-		case isAddress(text):
+		case strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://"):
 			size = strings.IndexFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == ')' || r == ']' })
 			if size < 0 {
 				size = len(text)
@@ -101,10 +101,6 @@ func (s *splitter) text(text string) {
 }
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
-
-func isAddress(text string) bool {
-	return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
-}
 
 // word adds a word.
 func (s *splitter) word(w string) {

@@ -54,7 +54,7 @@ func (s *Study) Figures(part string) []*figure.Figure {
 	case "params":
 		return some(s.importance(), s.parallel(), s.scatters())
 	case "tuner":
-		return some(append([]*figure.Figure{s.sides()}, s.tunerPictures()...)...)
+		return some(slices.Concat([]*figure.Figure{s.sides()}, s.policies(), s.vectors(), s.planned())...)
 	case "curves":
 		return some(append(s.curvePictures(), s.traces()...)...)
 	case "timeline":

@@ -16,11 +16,6 @@ import (
 	"github.com/fedfast/fedfast/tuners"
 )
 
-// tunerPictures show what the client tuner told and set on its way.
-func (s *Study) tunerPictures() []*figure.Figure {
-	return slices.Concat(s.policies(), s.vectors(), s.planned())
-}
-
 // traces are the notes that are one number, by name, for several trials.
 func (s *Study) traces() []*figure.Figure {
 	lines := map[string][]figure.Line{}

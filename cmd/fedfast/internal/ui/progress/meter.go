@@ -43,13 +43,6 @@ func (m *meter) add(p study.Progress, begun bool, now time.Time) {
 	}
 }
 
-// shift makes what comes after the rounds of a budget multiples of those of the reference, which are
-// among it.
-func (m *meter) shift(from, to int) {
-	by := float64(from) / float64(max(1, to))
-	m.evaluations, m.random = max(0, m.evaluations*by-1), m.random*by
-}
-
 // rest estimates the time of what comes after all rounds.
 func (m *meter) rest(p study.Progress) (evaluations, random time.Duration) {
 	all := float64(m.each) * float64(p.Rounds)

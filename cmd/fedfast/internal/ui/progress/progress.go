@@ -100,7 +100,9 @@ func (d *Display) Update(p study.Progress) {
 	}
 	if p.Reference && !d.last.Reference {
 		begun, d.trials = true, d.last
-		d.speed.shift(d.last.Rounds, p.Rounds)
+		// What comes after the rounds of a budget are multiples of the reference's, which are among it.
+		by := float64(d.last.Rounds) / float64(max(1, p.Rounds))
+		d.speed.evaluations, d.speed.random = max(0, d.speed.evaluations*by-1), d.speed.random*by
 	}
 	if !late || p.Clients > 0 {
 		d.speed.add(p, begun, d.now())
@@ -183,11 +185,6 @@ func (d *Display) plain(now time.Time) {
 	fmt.Fprintln(d.w, d.prefix()+joined(unit(p)+of(p.Round, p.Rounds), describe(p), d.speed.rate(now), d.speed.remaining(p, now)))
 }
 
-// took says how long the rounds took.
-func (d *Display) took(now time.Time) string {
-	return fmt.Sprintf(" in %v", now.Sub(d.start).Round(time.Second))
-}
-
 // prefix is what plain lines begin with.
 func (d *Display) prefix() string {
 	if d.label == "" {
@@ -252,7 +249,8 @@ func (d *Display) end(now time.Time) State {
 	if p.Local {
 		did = "configuration "
 	}
-	s := State{Parts: []Part{{Text: d.prefix() + did + of(p.Round, p.Rounds) + d.took(now)}}}
+	took := fmt.Sprintf(" in %v", now.Sub(d.start).Round(time.Second))
+	s := State{Parts: []Part{{Text: d.prefix() + did + of(p.Round, p.Rounds) + took}}}
 	if !math.IsNaN(p.Best.Score) {
 		s.Parts = append(s.Parts, Part{Text: best(p), Rank: 1})
 	}
