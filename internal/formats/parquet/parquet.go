@@ -78,12 +78,13 @@ type Column struct {
 	// ten for decimal numbers, and 1 for others.
 	Scale    float64
 	Unsigned bool
+	// Decimal says that integers, or bytes, are decimal numbers.
+	Decimal bool
 	// Gaps has Each call for a row without a value, too, which is an error otherwise.
 	Gaps bool
 
 	index    int
-	length   int  // of values of a fixed length
-	decimal  bool // bytes are a number
+	length   int // of values of a fixed length
 	uuid     bool
 	optional int // how many of the groups and the column itself may be missing
 }
@@ -258,7 +259,7 @@ func (c *Column) mean(e *format.SchemaElement) {
 		if is {
 			scale = of.Scale
 		}
-		c.Scale, c.decimal = math.Pow(10, float64(scale)), true
+		c.Scale, c.Decimal = math.Pow(10, float64(scale)), true
 	}
 	_, c.uuid = e.LogicalType.Value.(*format.UUIDType)
 }

@@ -55,7 +55,7 @@ func (c *Column) Cell(v Value) (text string, x float64, err error) {
 // bytes is Cell of bytes: a text, a number of any length, big end first, or an identifier of 16 bytes.
 func (c *Column) bytes(b []byte) (text string, x float64, err error) {
 	switch {
-	case c.decimal:
+	case c.Decimal:
 		whole := new(big.Int).SetBytes(b)
 		if len(b) > 0 && b[0] >= 1<<7 { // the sign
 			whole.Sub(whole, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))

@@ -287,6 +287,13 @@ func (o *ownArrays) rows(n int) (data.View, error) {
 		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("the values of array %s reach %g, where networks expect "+
 			"about -1 to 1: set data.normalize = \"global\"", o.parts[0].x.Name, far))
 	}
+	if test := pieces[1]; test != nil {
+		x, y := max(-slices.Min(pieces[0]), slices.Max(pieces[0])), max(-slices.Min(test), slices.Max(test))
+		if y > 20*x || x > 20*y && y > 0 {
+			o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("the values of array %s reach %g, those of %s %g: scale both alike",
+				o.parts[1].x.Name, y, o.parts[0].x.Name, x))
+		}
+	}
 	return o.aimed(data.VectorPiecesView(n, pieces, o.labels)), nil
 }
 
@@ -364,5 +371,5 @@ func (o *ownArrays) writers(all data.View) ([]data.Examples, error) {
 		}
 		clients = append(clients, ids...)
 	}
-	return data.ByClient(all, clients, o.parts[0].n()), nil
+	return own.ByClient(o.fed, all, clients, o.parts[0].n()), nil
 }

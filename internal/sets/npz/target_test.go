@@ -121,6 +121,26 @@ func targetsOf(t *testing.T, v data.View, n int) []float32 {
 	return targets
 }
 
+// TestScalesDiffer: test samples on another scale, and clients whose names are alike, are noted.
+func TestScalesDiffer(t *testing.T) {
+	path := ownFile(t,
+		npztest.Array{Name: "x", Shape: []int{4, 1}, Values: []float32{0, 0.5, 0.25, 1}},
+		npztest.Array{Name: "y", Shape: []int{4}, Values: []int64{0, 1, 0, 1}},
+		npztest.Array{Name: "client", Shape: []int{4}, Values: []string{"A", "A", "a", "a"}},
+		npztest.Array{Name: "x_test", Shape: []int{2, 1}, Values: []float32{255, 3}},
+		npztest.Array{Name: "y_test", Shape: []int{2}, Values: []int64{0, 1}},
+	)
+	fed := settest.Open(t, data.Config{Name: "npz-vectors", Path: path, MinSamples: 1})
+	for _, note := range []string{
+		"the values of array x_test reach 255, those of x 1: scale both alike",
+		"some clients differ only in capitals, spaces or zeros: A, a",
+	} {
+		if !slices.Contains(fed.Notes, note) {
+			t.Errorf("notes %q, want %s", fed.Notes, note)
+		}
+	}
+}
+
 // TestWholeFloatsAreNoted: numbers to predict that look like classes are noted.
 func TestWholeFloatsAreNoted(t *testing.T) {
 	const note = "the array y holds floats, so they are numbers to predict, though all are whole; save it as integers if they are classes, numpy.unique(y, return_inverse=True)[1]"

@@ -1,6 +1,7 @@
 package own
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -61,9 +62,11 @@ const (
 )
 
 var (
-	words = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
+	words = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+|\p{Han}+`)
 	parts = map[string]int{
 		"train": Train, "training": Train, "traindata": Train, "trainset": Train, "testdata": Test, "testset": Test,
+		"trainingsdaten": Train, "testdaten": Test, "训练": Train, "训练集": Train, "测试": Test, "测试集": Test,
+		"验证": Valid, "验证集": Valid,
 		"test": Test, "tests": Test, "testing": Test, "tst": Test, "holdout": Test, "heldout": Test,
 		"val": Valid, "valid": Valid, "validation": Valid, "validate": Valid, "dev": Valid, "eval": Valid, "evaluation": Valid,
 	}
@@ -90,6 +93,37 @@ func Part(path string) (part int, named bool) {
 		}
 	}
 	return Train, false
+}
+
+// splits are names of columns that say it of rows.
+var splits = regexp.MustCompile(`(?i)^(split|subset|is_?(train|test|val)\w*)$`)
+
+// Splits reports whether a column, by its name or by all of its values, says which rows are for testing.
+func Splits(name string, values []string) bool {
+	found := map[int]bool{}
+	for _, value := range values {
+		part, is := parts[strings.ToLower(value)]
+		if found[part] = true; !is {
+			return splits.MatchString(name)
+		}
+	}
+	return len(found) > 1 || splits.MatchString(name)
+}
+
+// ends are words that say which part of a client's samples a file holds, at an end of its name.
+var ends = func() *regexp.Regexp {
+	all := strings.Join(slices.SortedFunc(maps.Keys(parts), func(a, b string) int { return len(b) - len(a) }), "|")
+	return regexp.MustCompile(`(?i)[-_. ]\(?(` + all + `)\)?$|^(` + all + `)[-_. ]`)
+}()
+
+// Client returns the client whose samples a file holds: its name without the word for a part, or that of its folder
+// where there is nothing else.
+func Client(path string) string {
+	base, _ := Base(path)
+	if _, is := parts[strings.ToLower(base)]; is {
+		return filepath.Base(filepath.Dir(path))
+	}
+	return cmp.Or(ends.ReplaceAllString(base, ""), base)
 }
 
 // atEnd reports whether the name of a file ends in a word that says which part it holds, before its number.
@@ -223,6 +257,9 @@ func Find(path string, endings ...string) (train, test, notes []string, err erro
 		if !pattern {
 			files = filesIn(dir)
 		}
+		files = list.Where(files, func(f string) bool { // ._a.csv is of a Mac
+			return !strings.HasPrefix(filepath.Base(f), ".") || slices.Contains(listed, f)
+		})
 		i := slices.IndexFunc(endings, func(ending string) bool {
 			return slices.ContainsFunc(files, func(f string) bool { _, has := Base(f); return has == ending })
 		})
@@ -270,7 +307,14 @@ func Find(path string, endings ...string) (train, test, notes []string, err erro
 			return train, test, notes, nil
 		}
 	}
-	return nil, nil, nil, fmt.Errorf("%s: no %s file of training samples in it, nor in data/", path, strings.Join(endings, ", "))
+	there, _ := filepath.Glob(filepath.Join(quoted.Replace(path), "*"))
+	what := "but " + cmp.Or(oneline.Names(list.Of(there, filepath.Base)), "nothing")
+	deeper := filepath.Join("*", "*"+endings[0])
+	if below, _ := filepath.Glob(filepath.Join(quoted.Replace(path), deeper)); below != nil {
+		what = fmt.Sprintf("but in its folders: data.path = %q reads these", filepath.Join(path, deeper))
+	}
+	endingsOf := strings.Join(endings, ", ")
+	return nil, nil, nil, fmt.Errorf("%s: no %s file of training samples in it, nor in data/, %s", path, endingsOf, what)
 }
 
 // filesIn lists the files in a folder and in its folders that are named for a part of the samples.
@@ -281,8 +325,8 @@ func filesIn(dir string) []string {
 		path := filepath.Join(dir, e.Name())
 		info, err := os.Stat(path)
 		switch _, named := Part(path); {
-		case err != nil || strings.HasPrefix(e.Name(), "."):
-		case !info.IsDir():
+		case strings.HasPrefix(e.Name(), "."):
+		case err != nil || !info.IsDir(): // a link that leads nowhere is told when it is opened
 			files = append(files, path)
 		case named:
 			below, _ := filepath.Glob(filepath.Join(quoted.Replace(path), "*.*"))

@@ -8,11 +8,13 @@ import (
 	"iter"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -98,14 +100,12 @@ func Names(texts []string) (labels []int32, notes []string, err error) {
 		}
 	}
 	names := slices.Compact(slices.Sorted(slices.Values(texts)))
-	var folded []string
 	numbers, order := true, "alphabetical order"
 	values := map[string]float64{}
 	for _, name := range names {
 		x, err := strconv.ParseFloat(strings.TrimSpace(name), 64)
 		numbers = numbers && err == nil
 		values[name] = x
-		folded = append(folded, strings.ToLower(strings.TrimSpace(name)))
 	}
 	if numbers {
 		if i := slices.IndexFunc(names, func(name string) bool { return values[name] != math.Trunc(values[name]) }); i >= 0 {
@@ -122,13 +122,39 @@ func Names(texts []string) (labels []int32, notes []string, err error) {
 		labels = append(labels, classes[text])
 	}
 	notes = append(notes, fmt.Sprintf("the classes are the %d names of the labels in %s", len(names), order))
-	if slices.Sort(folded); len(slices.Compact(folded)) < len(names) {
-		notes = append(notes, "some names of classes differ only in capitals or spaces: "+oneline.Names(names))
-	}
+	notes = append(notes, Alike("names of classes", names)...)
 	if len(names) > 20 && len(names) > len(texts)/3 {
 		notes = append(notes, fmt.Sprintf("the %d labels, of which %d differ, are taken for classes; save them as floats if they are numbers to predict", len(texts), len(names)))
 	}
 	return labels, notes, nil
+}
+
+// zeros are those of a number that say nothing.
+var zeros = regexp.MustCompile(`^0+(\d)|\.0+$`)
+
+// Alike returns a note on names that differ only in capitals, spaces, or zeros that say nothing.
+func Alike(what string, names []string) []string {
+	first, alike := map[string]string{}, []string(nil)
+	for _, name := range names {
+		plain := zeros.ReplaceAllString(strings.ToLower(strings.Join(strings.Fields(name), "")), "$1")
+		if one, is := first[plain]; is {
+			alike = append(alike, one, name)
+		} else {
+			first[plain] = name
+		}
+	}
+	if alike == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("some %s differ only in capitals, spaces or zeros: %s", what, oneline.Names(alike))}
+}
+
+// ByClient returns the samples of each client, as data.ByClient does, and notes in fed whose names are alike.
+func ByClient(fed *data.Federation, all data.View, clients []string, train int) []data.Examples {
+	examples := data.ByClient(all, clients, train)
+	names := list.Of(examples, func(e data.Examples) string { return e.Client })
+	fed.Notes = append(fed.Notes, Alike("clients", list.Where(names, func(name string) bool { return name != "" }))...)
+	return examples
 }
 
 // codes are numbers by which people say that there is no value.
@@ -175,7 +201,12 @@ func occur(labels []int32, classes int) []string {
 	case there == 1:
 		return []string{fmt.Sprintf("all labels are class %d: there is nothing to learn, and a model that always says so has no error", labels[0])}
 	case absent >= 0:
-		return []string{fmt.Sprintf("only %d of the %d classes 0 to %d occur: class %d is the first without samples; the model has outputs for all", there, classes, classes-1, absent)}
+		note := fmt.Sprintf("only %d of the %d classes 0 to %d occur: class %d is the first without samples; "+
+			"the model has outputs for all", there, classes, classes-1, absent)
+		if there > 20 {
+			note += "; save them as floats if they are numbers to predict"
+		}
+		return []string{note}
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func TestTaken(t *testing.T) {
 			0,
 			"[1 0] the classes are the 2 names of the labels in the order of these numbers; save them as floats",
 		},
-		{[]string{"Cat", "cat "}, 0, "differ only in capitals or spaces"},
+		{[]string{"Cat", "cat "}, 0, "differ only in capitals, spaces or zeros: Cat"},
 		{
 			[]string{"0.5", "3"},
 			0,
@@ -127,7 +127,7 @@ func TestPixels(t *testing.T) {
 		{9, 32, 32, 3}: "", {9, 3, 32, 32}: "refused", {9, 1, 28, 28}: "refused", {9, 13, 16, 16}: "refused",
 		{9, 200, 9, 9}: "refused", {9, 16, 16, 16}: "noted", {9, 13, 16, 20}: "noted",
 		{9, 9, 9, 200}: "noted", {9, 28, 28, 1}: "", {9, 64, 32, 8}: "noted",
-		{9, 20, 16, 24}: "noted", {9, 2, 3, 1}: "", {9, 6, 32, 48}: "noted",
+		{9, 20, 16, 24}: "noted", {9, 2, 3, 1}: "", {9, 3, 4, 4}: "refused", {9, 4, 4, 4}: "", {9, 6, 32, 48}: "noted",
 	} {
 		note, err := ChannelsFirst("x", shape[:])
 		if (err != nil) != (want == "refused") || (note != "") != (want == "noted") {

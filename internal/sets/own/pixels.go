@@ -8,7 +8,7 @@ func ChannelsFirst(name string, shape []int) (note string, err error) {
 	h, w, c := shape[1], shape[2], shape[3]
 	way := fmt.Sprintf("%s.transpose(0, 2, 3, 1)", name)
 	switch {
-	case c <= 4:
+	case c <= 4 && (c != w || h >= w):
 		return "", nil
 	case h <= 4, w == c && h != w:
 		return "", Refused(fmt.Sprintf("the shape %v looks like channels first", shape), "(n, height, width, channels)", "save "+way)

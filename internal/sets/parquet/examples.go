@@ -10,6 +10,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/fedfast/fedfast/data"
@@ -30,6 +31,7 @@ func (o *own) each(ctx context.Context, what string, names []string, are string,
 			err = fmt.Errorf("%s: column %s is of type %v, must be %s", f.Path, leaf.Path[0], leaf.Kind, are)
 		}
 		if err == nil {
+			o.used[leaf.Path[0]] = true
 			err = f.Each(ctx, leaf, func(row int, v parquet.Value) error { return call(f, i, row, v) })
 		}
 		if err != nil {
@@ -88,6 +90,16 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 	if err != nil {
 		return data.View{}, err
 	}
+	if len(pixels) > 0 {
+		switch least, most := slices.Min(pixels), slices.Max(pixels); {
+		case least == most:
+			fed.Notes = append(fed.Notes, fmt.Sprintf("all pixels of the pictures are %d of 255: there is nothing to learn "+
+				"from", most))
+		case most < 32:
+			fed.Notes = append(fed.Notes, fmt.Sprintf("the brightest pixel of the pictures is %d of 255; save "+
+				"(x * (255 / %[1]d)).astype(\"uint8\") of each picture x if that is white", most))
+		}
+	}
 	if len(deep) > 0 {
 		least, most := slices.Min(deep), slices.Max(deep)
 		used, above, spare := 16, 0, len(o.labels)/100 // pictures that are no measure of the others
@@ -133,10 +145,21 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 	return data.ImageView(fed.H, fed.W, fed.C, pixels, o.labels), nil
 }
 
+// characters counts the characters of a text but spaces.
+func characters(text []byte) (n int) {
+	for _, r := range string(text) {
+		if !unicode.IsSpace(r) {
+			n++
+		}
+	}
+	return n
+}
+
 // texts reads the texts of all samples.
 func (o *own) texts(ctx context.Context) (data.View, error) {
 	var lines [][]byte
 	none, single, long := 0, 0, 0 // texts without a word, of one, and of more than are read
+	signs, all := 0, 0            // characters that are in no word, and all
 	counts := words.NewCount()
 	err := o.each(ctx, "texts", textNames, "texts", func(f *parquet.File, i, row int, v parquet.Value) error {
 		if err := f.Budget.Take(2*int64(len(v.Bytes)) + 2*textLen + textSize); err != nil {
@@ -146,6 +169,7 @@ func (o *own) texts(ctx context.Context) (data.View, error) {
 			return fmt.Errorf("row %d: %.40q is not valid UTF-8; save texts in UTF-8", row, v.Bytes)
 		}
 		line := words.Line(words.Apart(v.Bytes), true)
+		signs, all = signs+max(0, characters(v.Bytes)-characters(line)), all+characters(v.Bytes)
 		switch n := bytes.Count(line, []byte{' '}) + 1; {
 		case len(line) == 0:
 			none++
@@ -183,6 +207,10 @@ func (o *own) texts(ctx context.Context) (data.View, error) {
 	}
 	if single > len(lines)/2 {
 		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("%d of %d texts are one word each: words are runs of letters and digits; put spaces between them", single, len(lines)))
+	}
+	if 10*signs > all {
+		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("%d %% of the texts' characters are signs such as + or ) that are in "+
+			"no word, and are left out; write those that matter as words", 100*signs/all))
 	}
 	if long > 0 {
 		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("of %d of %d texts, which are longer, the first %d words are read", long, len(lines), textLen))

@@ -14,6 +14,7 @@ import (
 	"github.com/fedfast/fedfast/internal/formats/parquet"
 	ownsets "github.com/fedfast/fedfast/internal/sets/own"
 	"github.com/fedfast/fedfast/internal/sets/words"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 const (
@@ -56,12 +57,13 @@ type own struct {
 	train   int // files with training samples
 	first   int // training samples
 	labels  []int32
-	numbers []float32 // to predict, instead of labels
-	clients []string  // nil where there is no column
+	numbers []float32       // to predict, instead of labels
+	clients []string        // nil where there is no column
+	used    map[string]bool // columns
 }
 
 func loadOwn(ctx context.Context, cfg data.Config, load func(*own, context.Context) (data.View, error)) (fed *data.Federation, examples []data.Examples, err error) {
-	o := &own{cfg: cfg, fed: &data.Federation{H: 1, W: 1}}
+	o := &own{cfg: cfg, fed: &data.Federation{H: 1, W: 1}, used: map[string]bool{}}
 	defer func() {
 		for _, f := range o.files {
 			err = errors.Join(err, f.Close())
@@ -77,6 +79,7 @@ func loadOwn(ctx context.Context, cfg data.Config, load func(*own, context.Conte
 	if err != nil {
 		return nil, nil, err
 	}
+	o.unused()
 	central := len(o.clients) == o.first && o.first < all.Len() // the test files have no clients
 	if all.Len() != len(o.labels) || o.clients != nil && len(o.clients) != all.Len() && !central {
 		return nil, nil, fmt.Errorf("%s: the columns have %d samples, %d labels and %d clients; the file is damaged", cfg.Path, all.Len(), len(o.labels), len(o.clients))
@@ -88,7 +91,28 @@ func loadOwn(ctx context.Context, cfg data.Config, load func(*own, context.Conte
 	if o.clients == nil && cfg.Partition == "" {
 		return nil, nil, fmt.Errorf("%s has no column of clients, named %s: add one, or have the samples dealt, such as with data.partition = %q", cfg.Path, strings.Join(clientNames, ", "), deal.WayIID)
 	}
-	return o.fed, data.ByClient(all, o.clients, o.first), nil
+	return o.fed, ownsets.ByClient(o.fed, all, o.clients, o.first), nil
+}
+
+// unused notes columns that nothing is made of.
+func (o *own) unused() {
+	var names, splits []string
+	for _, c := range o.files[0].Columns {
+		name := c.Path[0]
+		if o.used[name] || slices.Contains(names, name) || strings.HasPrefix(name, "__index_level_") { // of pandas
+			continue
+		}
+		if names = append(names, name); ownsets.Splits(name, nil) {
+			splits = append(splits, name)
+		}
+	}
+	if len(names) > 0 {
+		o.fed.Notes = append(o.fed.Notes, "columns that nothing is made of: "+oneline.Names(names))
+	}
+	if len(splits) > 0 {
+		o.fed.Notes = append(o.fed.Notes, "test samples are those of files whose names have the word test, not those that "+
+			"a column names: "+oneline.Names(splits))
+	}
 }
 
 // open opens all files.
@@ -128,7 +152,11 @@ func (o *own) readLabels(ctx context.Context) error {
 		}
 		now := leaf.Kind
 		named = leaf.Path[0]
-		if now == parquet.Int64 { // as good as those of 32 bits
+		o.used[named] = true
+		switch {
+		case leaf.Scale != 1 || leaf.Decimal && now != parquet.Int32 && now != parquet.Int64: // and times
+			now = parquet.Double
+		case now == parquet.Int64: // as good as those of 32 bits
 			now = parquet.Int32
 		}
 		if kind >= 0 && now != kind {
@@ -137,18 +165,19 @@ func (o *own) readLabels(ctx context.Context) error {
 		kind = now
 		err = f.Each(ctx, leaf, func(row int, v parquet.Value) error {
 			label := v.Int // 0 of others
+			_, number, err := leaf.Cell(v)
+			if err != nil {
+				return fmt.Errorf("the label of row %d: %w", row, err)
+			}
 			switch kind {
 			case parquet.Boolean, parquet.Int32:
 			case parquet.ByteArray:
 				if err := f.Budget.Take(textSize + int64(len(v.Bytes))); err != nil {
 					return fmt.Errorf("the labels up to row %d: %w", row, err)
 				}
-				if _, _, err := leaf.Cell(v); err != nil {
-					return fmt.Errorf("the label of row %d: %w", row, err)
-				}
 				names = append(names, string(v.Bytes))
 			case parquet.Float, parquet.Double:
-				x := float32(v.Float)
+				x := float32(number)
 				if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
 					return fmt.Errorf("row %d is %v, must be a finite number; leave such rows out: %s", row, x, ownsets.Keep("frame."+leaf.Path[0], "numpy.isfinite(%s)"))
 				}
@@ -198,6 +227,7 @@ func (o *own) readClients(ctx context.Context) error {
 		if leaf == nil {
 			continue
 		}
+		o.used[leaf.Path[0]] = true
 		exact := float64(ownsets.Exact)
 		if leaf.Kind == parquet.Float {
 			exact = ownsets.Exact32

@@ -167,6 +167,7 @@ func TestLettersWithoutSpaces(t *testing.T) {
 		"这部电影很好看": "the words are the 7 ", "とてもコーヒー": "the words are the 6 ", "หนังดีมาก": "the words are the 7 ",
 		"word":    "2 of 2 texts are one word each",
 		"word 这好": "the words are the 3 ", "###": "no words",
+		"a + b )":                "50 % of the texts' characters are signs such as + or ) that are in no word",
 		strings.Repeat("a ", 65): "of 2 of 2 texts, which are longer, the first 64 words are read",
 	} {
 		path := write(t, filepath.Join(t.TempDir(), "own.parquet"), []row{{text, "a"}, {text, "b"}})
@@ -182,6 +183,55 @@ func TestLettersWithoutSpaces(t *testing.T) {
 		}
 		if !strings.Contains(strings.Join(fed.Notes, "\n"), want) {
 			t.Errorf("%s: %q, want %s", text, fed.Notes, want)
+		}
+	}
+}
+
+// TestDecimalLabels: decimal numbers are what they stand for, and columns that nothing is made of are told.
+func TestDecimalLabels(t *testing.T) {
+	type row struct {
+		Text  string `parquet:"text"`
+		Label int64  `parquet:"label,decimal(2:5)"`
+		Split string `parquet:"split"`
+	}
+	path := write(t, filepath.Join(t.TempDir(), "own.parquet"), []row{{"a b", 100, "train"}, {"b", 250, "test"}})
+	fed, err := data.Open(t.Context(), data.Config{
+		Name: "parquet-text", Path: path, Partition: "iid", Clients: 1, MinSamples: 1, Split: "100/0/0",
+	})
+	settest.Must(t, err)
+	targets := make([]float32, 2)
+	settest.Must(t, fed.Clients[0].Train.FillTargets([]int32{0, 1}, targets))
+	if slices.Sort(targets); !slices.Equal(targets, []float32{1, 2.5}) {
+		t.Errorf("1.00 and 2.50 are %v", targets)
+	}
+	for _, note := range []string{
+		"columns that nothing is made of: split",
+		"test samples are those of files whose names have the word test, not those that a column names: split",
+	} {
+		if !slices.Contains(fed.Notes, note) {
+			t.Errorf("notes %q, want %s", fed.Notes, note)
+		}
+	}
+}
+
+// TestDarkPictures: pictures that are black, or nearly, are told.
+func TestDarkPictures(t *testing.T) {
+	type row struct {
+		Image []byte `parquet:"image"`
+		Label int32  `parquet:"label"`
+	}
+	for shade, want := range map[byte]string{
+		0: "all pixels of the pictures are 0 of 255: there is nothing to learn from",
+		9: "the brightest pixel of the pictures is 9 of 255; save (x * (255 / 9)).astype(\"uint8\") of each picture x " +
+			"if that is white",
+	} {
+		path := write(t, filepath.Join(t.TempDir(), "own.parquet"), []row{{grey(t, 2, 1, 0), 0}, {grey(t, 2, 1, shade), 1}})
+		fed, err := data.Open(t.Context(), data.Config{
+			Name: "parquet", Path: path, Partition: "iid", Clients: 1, MinSamples: 1, Split: "100/0/0",
+		})
+		settest.Must(t, err)
+		if !slices.Contains(fed.Notes, want) {
+			t.Errorf("notes %q, want %s", fed.Notes, want)
 		}
 	}
 }

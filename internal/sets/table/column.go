@@ -89,11 +89,17 @@ func (c *column) missing(text string) bool {
 
 // errorf is an error of the column, with what can be done about it.
 func (c *column) errorf(format string, args ...any) error {
-	name, way := oneline.Name(c.Name), "leave it out by data.drop_columns"
-	if !c.many && c.cfg.Columns[c.Name] == nil {
-		way += fmt.Sprintf(", or name its type, such as data.columns = { %s = \"category\" }", name)
+	name, ways := oneline.Name(c.Name), []string{fmt.Sprintf(format, args...)}
+	if c.Name != c.cfg.LabelColumn {
+		ways = append(ways, "leave it out by data.drop_columns")
 	}
-	return fmt.Errorf("column %s: %s; %s", name, fmt.Sprintf(format, args...), way)
+	if !c.many && c.cfg.Columns[c.Name] == nil {
+		ways = append(ways, fmt.Sprintf("name its type, such as data.columns = { %s = \"category\" }", name))
+	}
+	if len(ways) > 1 {
+		ways = []string{ways[0], strings.Join(ways[1:], ", or ")}
+	}
+	return fmt.Errorf("column %s: %s", name, strings.Join(ways, "; "))
 }
 
 // add adds the value of a row, a text or else a number, from a line of a file.

@@ -96,7 +96,7 @@ func compact(text, decimal string) (days float64, ok bool) {
 
 // An amount is a number with a unit and separators of thousands.
 var (
-	unit    = `(?:[$€£¥%]|USD|EUR|GBP|CHF|JPY)?`
+	unit    = `(?:[\p{Sc}%]|USD|EUR|GBP|CHF|JPY|INR|CNY|CAD|AUD|BRL|SEK|NOK|DKK|PLN|Rs\.?|kr|zł)?`
 	space   = `[\s\x{a0}\x{202f}]*`
 	money   = regexp.MustCompile(`^([-+]?)` + unit + space + `([-+]?)([\d.,].*?)` + space + unit + `$`)
 	grouped = map[string]*regexp.Regexp{
@@ -137,6 +137,11 @@ func truth(text, _ string) (x float64, ok bool) {
 		return 1, true
 	}
 	return 0, slices.Contains([]string{"no", "false", "f", "n"}, text)
+}
+
+// isCode reports whether a text of digits begins with zeros, as codes do.
+func isCode(text string) bool {
+	return len(text) > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9'
 }
 
 // isDate reports whether a type of data.columns is a date with an order of day and month.

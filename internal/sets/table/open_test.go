@@ -247,6 +247,69 @@ func TestOddFiles(t *testing.T) {
 			},
 		},
 		{
+			"a price that is not known",
+			map[string]string{"a.csv": "age,y,who\n20,1.5,a\n30,2.25,a\n40,unknown,b\n50,3,b\n"},
+			nil,
+			[]string{
+				`column y: 1 of 4 values are not numbers: "unknown" (`,
+				`add them to data.missing if they stand for no value; name its type, such as data.columns = { y = "category" }`,
+			},
+		},
+		{
+			"prices in rupees",
+			map[string]string{"a.csv": "age,y,who\n20,₹1.5,a\n30,\"₹1,002.25\",a\n40,Rs. 7,b\n50,30 kr,b\n"},
+			nil,
+			[]string{"label y: numbers to predict"},
+		},
+		{
+			"whole numbers to predict",
+			map[string]string{"a.csv": rows(24, func(i int) string { return fmt.Sprintf("%d,m,%d,a", i%5, i%12) })},
+			nil,
+			[]string{`label y: data.columns = { y = "number" } predicts the numbers instead of classes`},
+		},
+		{
+			"a column of parts",
+			map[string]string{"a.csv": strings.NewReplacer("m", "train", "f", "test").Replace(plain)},
+			nil,
+			[]string{"save these rows in a file whose name has the word test, and drop the column (data.drop_columns): sex"},
+		},
+		{
+			"clients that may be one",
+			map[string]string{"a.csv": strings.Replace(plain, "0,a", "0,A", 1)},
+			nil,
+			[]string{"some clients differ only in capitals, spaces or zeros: A, a"},
+		},
+		{
+			"categories that may be one",
+			map[string]string{"a.csv": strings.Replace(plain, "m", "M", 1)},
+			nil,
+			[]string{"categories of which some differ only in capitals, spaces or zeros: sex"},
+		},
+		{
+			"codes",
+			map[string]string{"a.csv": strings.Replace(plain, "20", "020", 1)},
+			nil,
+			[]string{`numbers with zeros before them, which data.columns = { NAME = "category" } makes categories: age`},
+		},
+		{
+			"lines of an old Mac",
+			map[string]string{"a.csv": strings.ReplaceAll(plain, "\n", "\r")},
+			nil,
+			[]string{"a.csv: its lines end with CR alone; save it with LF or CR LF"},
+		},
+		{
+			"a client without rows",
+			map[string]string{"a.csv": plain, "b.csv": "age,sex,y,who\n"},
+			nil,
+			[]string{"files without rows: b.csv"},
+		},
+		{
+			"names of columns that are numbers",
+			map[string]string{"a.csv": strings.Replace(plain, "age", "2020", 1)},
+			nil,
+			[]string{"are X1, X2, X3, X4: the first row has numbers: it is a sample"},
+		},
+		{
 			"a label that stands for none",
 			map[string]string{"a.csv": strings.Replace(plain, ",0,", ",-9,", 1)},
 			nil,
@@ -832,7 +895,7 @@ func TestOddFiles(t *testing.T) {
 			"a row without a client",
 			map[string]string{"a.csv": plain + "1,m,1,NA\n"},
 			nil,
-			[]string{`a.csv line 6: no client (data.client_column); leave such rows out`},
+			[]string{`a.csv line 6: no client, but "NA" (data.client_column); leave such rows out`},
 		},
 		{
 			"ids that were floats",

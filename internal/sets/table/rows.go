@@ -2,6 +2,7 @@ package table
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/csv"
@@ -135,6 +136,9 @@ func openRows(cfg *data.Config, path string) (_ source, err error) {
 	text, _ := in.Peek(head) // next tells what is wrong
 	if strings.ContainsRune(string(text), 0) {
 		return nil, fmt.Errorf("%s: not text; save the table as CSV in UTF-8, or set data.charset", path)
+	}
+	if bytes.ContainsRune(text, '\r') && !bytes.ContainsRune(text, '\n') {
+		return nil, fmt.Errorf("%s: its lines end with CR alone; save it with LF or CR LF", path)
 	}
 	f := &rows{File: file, in: &bounded{in, path, maxRow}, decoded: decoded}
 	f.csv = csv.NewReader(f.in)

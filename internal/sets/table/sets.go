@@ -87,6 +87,7 @@ type table struct {
 	names   map[string]string // of the clients, each once in memory
 	train   int               // rows for training
 	decoded []string          // files in data.charset
+	bare    []string          // files without rows
 }
 
 func (t *table) note(format string, args ...any) {
@@ -115,8 +116,12 @@ func (t *table) read(ctx context.Context) error {
 	}
 	budget := memory.NewBudget(size)
 	for i, path := range files {
+		rows := len(t.clients)
 		if err := t.file(ctx, path, budget, len(train) > 1, i >= len(train)); err != nil {
 			return err
+		}
+		if len(t.clients) == rows {
+			t.bare = append(t.bare, filepath.Base(path))
 		}
 		for _, c := range t.byName { // the file may lack it
 			for len(c.values) < len(t.clients) {
@@ -128,6 +133,7 @@ func (t *table) read(ctx context.Context) error {
 		}
 	}
 	t.list(fmt.Sprintf("files that are not UTF-8, read as data.charset = %q: ", t.cfg.Charset), t.decoded)
+	t.list("files without rows: ", t.bare)
 	return nil
 }
 
@@ -160,7 +166,11 @@ func (t *table) file(ctx context.Context, path string, budget *memory.Budget, se
 		if n := len(names); n > 10 { // labels are often the last
 			names = slices.Concat(names[:5], []string{"..."}, names[n-4:])
 		}
-		return fmt.Errorf("%s; the columns of %s are %s", strings.Join(missing, ", "), path, oneline.Names(names))
+		err := fmt.Errorf("%s; the columns of %s are %s", strings.Join(missing, ", "), path, oneline.Names(names))
+		if note != "" {
+			err = fmt.Errorf("%w: %s", err, note)
+		}
+		return err
 	}
 	if label == owner || slices.Contains(t.cfg.DropColumns, l) || slices.Contains(names, l+".1") {
 		return fmt.Errorf("data.label_column = %q: must be one column of %s, not dropped, and not the clients'", l, path)
@@ -192,8 +202,8 @@ func (t *table) file(ctx context.Context, path string, budget *memory.Budget, se
 		}
 		read[i] = columns[i] != nil || i == owner
 	}
-	if base, _ := own.Base(path); several && t.cfg.ClientColumn == "" {
-		client = cmp.Or(part.ReplaceAllString(base, ""), base)
+	if several && t.cfg.ClientColumn == "" {
+		client = own.Client(path)
 		if own := t.names[client]; own != "" && own != filepath.Dir(path) && !test {
 			return fmt.Errorf("%s and %s would both be client %s; rename the files, or name the clients in a column "+
 				"(data.client_column)", own, filepath.Dir(path), oneline.Name(client))
@@ -213,7 +223,8 @@ func (t *table) file(ctx context.Context, path string, budget *memory.Budget, se
 				return fmt.Errorf("%s %s %d: %w", path, t.kind.row, line, err)
 			}
 			if own.IsMissing(text) {
-				return fmt.Errorf("%s %s %d: no client (data.client_column); leave such rows out", path, t.kind.row, line)
+				return fmt.Errorf("%s %s %d: no client, but %q (data.client_column); leave such rows out, or write a name",
+					path, t.kind.row, line, text)
 			}
 			if client = t.names[text]; client == "" {
 				client = strings.Clone(text)
@@ -236,10 +247,6 @@ func (t *table) file(ctx context.Context, path string, budget *memory.Budget, se
 // rounded is a float as pandas and spreadsheets write it in place of an integer.
 var rounded = regexp.MustCompile(`^[-+]?\d+([.,]\d*|[.,]\d+[eE]\+?\d+|[eE]\+\d+)$`)
 
-// part is a word of a name that says which part of a client's samples a file holds.
-var part = regexp.MustCompile(`(?i)[-_. ](training|train|testing|test|validation|valid|val)$|` +
-	`^(training|train|testing|test|validation|valid|val)[-_. ]`)
-
 // decide chooses the types of the columns and says which they are.
 func (t *table) decide() error {
 	for _, name := range t.cfg.DropColumns {
@@ -254,6 +261,7 @@ func (t *table) decide() error {
 		}
 	}
 	var numbers, categories, doubts, empty, rows, constant, days []string
+	var alike, parts, coded []string
 	codes, written, doubtful := map[string][]string{}, make([][]string, len(forms)), make([][]string, len(forms))
 	for _, c := range t.columns {
 		if c.n == 0 {
@@ -265,6 +273,12 @@ func (t *table) decide() error {
 		}
 		if len(c.Values) == 1 && !c.Gaps || c.Values == nil && !c.many && !c.Gaps && len(c.sorted()) == 1 {
 			constant = append(constant, c.Name)
+		}
+		if own.Splits(c.Name, c.Values) {
+			parts = append(parts, c.Name)
+		}
+		if own.Alike("", c.Values) != nil {
+			alike = append(alike, c.Name)
 		}
 		if c.Values != nil {
 			categories = append(categories, fmt.Sprintf("%s (%d)", c.Name, len(c.Values)))
@@ -281,6 +295,9 @@ func (t *table) decide() error {
 		}
 		if n := len(c.sorted()); t.cfg.Columns[c.Name] == nil && c.whole() && n > 2 && n <= fewNumbers && 4*n <= c.n {
 			doubts = append(doubts, c.Name)
+		}
+		if t.cfg.Columns[c.Name] == nil && c.form == formPlain && slices.ContainsFunc(c.texts, isCode) {
+			coded = append(coded, c.Name)
 		}
 		if t.cfg.Columns[c.Name] == nil && c.compact() {
 			days = append(days, c.Name)
@@ -306,7 +323,11 @@ func (t *table) decide() error {
 	}
 	t.list("columns of one value, which tell nothing: ", constant)
 	t.list("columns taken for categories (how many): ", categories)
+	t.list("categories of which some differ only in capitals, spaces or zeros: ", alike)
+	t.list("columns that seem to say which rows are for testing, and are inputs as others are; save these rows in a "+
+		"file whose name has the word test, and drop the column (data.drop_columns): ", parts)
 	t.list(`numbers of few values, which data.columns = { NAME = "category" } makes categories: `, doubts)
+	t.list(`numbers with zeros before them, which data.columns = { NAME = "category" } makes categories: `, coded)
 	t.list("columns without any value are left out: ", empty)
 	for _, x := range slices.Sorted(maps.Keys(codes)) {
 		t.list(fmt.Sprintf(`%[1]s is far from other values; if it stands for none, data.missing = ["%[1]s"]: `, x), codes[x])
@@ -329,6 +350,14 @@ func (t *table) classes() error {
 	if given != nil && given != typeNumber && given != typeCategory {
 		return fmt.Errorf("data.columns.%s = %q: the label's type must be number or category", name, given)
 	}
+	numeric := list.Where(c.numbers, func(x float64) bool { return x == x })
+	slices.Sort(numeric)
+	whole := !slices.ContainsFunc(numeric, func(x float64) bool { return x != math.Trunc(x) })
+	if c.odd != "" && given == nil && (!whole || len(slices.Compact(numeric)) > mostClasses) {
+		if err := c.mostly(); err != nil {
+			return err
+		}
+	}
 	if x := c.code(); x != "" && x != "-1" {
 		t.note(`label %s: %s may stand for no value; data.missing = ["%[2]s"] leaves its rows out`, name, x)
 	}
@@ -346,14 +375,22 @@ func (t *table) classes() error {
 		t.note("label %s: all are of one class; there is nothing to learn", name)
 	}
 	t.fed.Classes, t.fed.ClassNames = len(c.Values), c.Values
-	way := ""
-	if len(c.Values) > 2 {
+	t.fed.Notes = append(t.fed.Notes, own.Alike("names of classes", c.Values)...)
+	way, n := "", len(c.Values)
+	if n > 2 {
 		way = fmt.Sprintf(" (data.positive, such as \"= %s\" or \"> %[1]s\", makes two of them)", c.Values[0])
 	}
 	if len(c.Values) == 2 {
 		way = fmt.Sprintf(" (class 1, which F1 and PR AUC are about, is %s; see data.positive)", oneline.Name(c.Values[1]))
 	}
-	t.list(fmt.Sprintf("label %s: %d classes%s: ", name, len(c.Values), way), c.Values)
+	t.list(fmt.Sprintf("label %s: %d classes%s: ", name, n, way), c.Values)
+	switch {
+	case n > fewNumbers && c.odd == "":
+		t.note("label %s: data.columns = { %[1]s = \"number\" } predicts the numbers instead of classes", name)
+	case n > 20 && n > c.n/3:
+		t.note("label %s: the %d values, of which %d differ, are taken for classes; if they are numbers to predict, write "+
+			"them as such", name, c.n, n)
+	}
 	return nil
 }
 
@@ -451,5 +488,5 @@ func (t *table) examples() (*data.Federation, []data.Examples, error) {
 	if clients[0] == "" || !named {
 		clients = clients[:slices.Index(append(clients, ""), "")]
 	}
-	return t.fed, data.ByClient(all, clients, train), nil
+	return t.fed, own.ByClient(t.fed, all, clients, train), nil
 }

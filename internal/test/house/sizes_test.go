@@ -63,7 +63,7 @@ var mayHold = map[string]int{
 	"internal/probe":                   47,
 	"internal/rules":                   600,
 	"internal/scaffold":                183,
-	"internal/sets":                    6886,
+	"internal/sets":                    7059,
 	"internal/stats":                   220,
 	"internal/store":                   1491,
 	"internal/sys":                     676,
