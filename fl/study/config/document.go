@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -57,13 +58,26 @@ func parseDocument(name, text string) (*document, error) {
 }
 
 // unquoted is what TOML says of a text without quotes, or with \ in double ones.
-var unquoted = regexp.MustCompile(`^expected value|^floats must start|'\\|escape`)
+var unquoted = regexp.MustCompile(`^expected value|^floats must start|'\\|escape|got ','`)
+
+// decimal is a number as other programs write it.
+var decimal = regexp.MustCompile(`^([-+]?)(\d*)[.,](\d+)$`)
 
 // quoted says how to write the text of a line, of which TOML says what is wrong; empty where that is something else.
 func quoted(line, wrong string) string {
 	name, value, ok := strings.Cut(line, "=")
 	value = strings.Trim(strings.TrimSpace(value), "\"\u201c\u201d")
 	if !unquoted.MatchString(wrong) || ok && value == "" {
+		return ""
+	}
+	number := decimal.FindStringSubmatch(value)
+	switch truth := strings.ToLower(value); {
+	case !ok:
+	case truth == "true" || truth == "false":
+		return fmt.Sprintf("; write %s = %s", strings.TrimSpace(name), truth)
+	case number != nil:
+		return fmt.Sprintf("; write %s = %s%s.%s", strings.TrimSpace(name), number[1], cmp.Or(number[2], "0"), number[3])
+	case strings.Contains(wrong, "got ','"):
 		return ""
 	}
 	if !ok || strings.ContainsAny(value, "'#[{") {

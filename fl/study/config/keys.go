@@ -113,6 +113,11 @@ type unknownKeyError string
 
 // Error names the key and suggests a known one.
 func (k unknownKeyError) Error() string {
+	if _, last, within := strings.Cut(string(k), "."); within {
+		if _, top := schema[last]; top {
+			return fmt.Sprintf("unknown key %q (write %s before the first [table])", string(k), last)
+		}
+	}
 	known := list.Of(keys, func(k key.Key) key.Name { return key.Name{Name: k.Name, Also: k.Also} })
 	return fmt.Sprintf("unknown key %q%s", string(k), key.DidYouMean(string(k), append(known, key.Name{Name: "model.layers"})))
 }

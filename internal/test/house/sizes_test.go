@@ -36,7 +36,7 @@ var mayHold = map[string]int{
 	"fl/study/cluster":                 2428,
 	"fl/study/cluster/internal/wire":   1487,
 	"fl/study/cluster/internal/worker": 563,
-	"fl/study/config":                  3681,
+	"fl/study/config":                  3698,
 	"fl/study/internal/estimate":       486,
 	"fl/study/internal/meter":          479,
 	"fl/study/internal/record":         534,

@@ -180,6 +180,16 @@ class Padded(Packed):
     """A sequence with zeros after its end."""
 
 
+MEAN = "of what is masked there is the mean of its steps, (x * mask).sum(1) / mask.sum(1)"
+
+
+class Masked:
+    """A sequence with zeros for its padding, or the sum of its steps."""
+
+    def __init__(self, every, summed=False):
+        self.every, self.summed = every, summed
+
+
 class Order:
     """Indices of the samples by the lengths of their texts; back are those that undo it."""
 
@@ -207,6 +217,8 @@ class Importer:
         self.layers.append((dict(spec, name=name), [f.layer for f in inputs]))
         for key, value in params.items():
             if value is not None:
+                if self.used.setdefault(id(value), at := f"{name}.{key}") != at and isinstance(value, nn.Parameter):
+                    raise Unknown(f"{self.seeing} shares its {key} with {self.used[id(value)]}; an nn.Linear with bias=False can share that of the embedding, and no others can")
                 self.params[name, key.replace("__", ".")] = value.detach().float()
         return Feature(name, dims, tensor.shape)
 
@@ -299,7 +311,7 @@ class Importer:
         given = leaves((args, kwargs))
         if any(v is CELL for v in (*args, *kwargs.values())):
             raise Unknown(f"{self.seeing} reads the cell state of an LSTM, which no layer gives; read the hidden state, h of (h, c), or the outputs")
-        if not any(v is CELL or isinstance(v, (Feature, Tokens, Padding, LastStates, Ramp, Real, Packed, Order, Ends)) for v in given):
+        if not any(v is CELL or isinstance(v, (Feature, Tokens, Padding, LastStates, Ramp, Real, Packed, Masked, Order, Ends)) for v in given):
             return self.constant(node, args, kwargs, out)
         if any(isinstance(v, Padded) for v in given) and not isinstance(args[0], list) and not any(isinstance(v, Ends) for v in given):
             raise Unknown(f"{self.seeing} reads what pad_packed_sequence gives, which has zeros after each end; of a packed sequence there is the last state, h[-1]")
@@ -337,7 +349,7 @@ class Importer:
         if isinstance(m, nn.ReLU6) and isinstance(x, Ramp):
             return self.function("relu6", [x], {}, out)
         if not isinstance(x, Feature) and not (isinstance(x, Packed) and isinstance(m, (nn.LSTM, nn.GRU))):
-            raise self.unknown()
+            raise self.unknown(MEAN if isinstance(x, Masked) else "")
         if isinstance(m, (nn.LSTM, nn.GRU)):
             return self.recurrent(m, name, args, kwargs, out)
         if isinstance(m, nn.Linear):
@@ -628,10 +640,18 @@ class Importer:
             return Padding()
         if name in ("ne", "__ne__", "gt", "__gt__") and isinstance(x, Tokens) and args[1] == 0 or name in ("invert", "__invert__", "logical_not", "bitwise_not") and isinstance(x, Padding):
             return Real()
-        if isinstance(x, Real) and name == "sum" and tuple(out.shape) == self.example.shape[:1] or isinstance(x, Tokens) and name == "count_nonzero":
+        if isinstance(x, Real) and name == "sum" and out.numel() == len(self.example) or isinstance(x, Tokens) and name == "count_nonzero":
             return Real(counted=True)
-        if isinstance(x, Real) and name in ("cpu", "long", "int", "tolist", "clamp"):
+        if isinstance(x, Real) and name in ("cpu", "long", "int", "tolist", "clamp", "unsqueeze"):
             return x
+        if name in ("mul", "__mul__", "__rmul__") and [v for v in args if isinstance(v, Real) and not v.counted]:
+            return Masked(next(v for v in args if isinstance(v, Feature) and v.dims == "NTC"))
+        if isinstance(x, Masked) and name == "sum" and out.shape == x.every.shape[::2] and not x.summed:
+            return Masked(x.every, True)
+        if isinstance(x, Masked) and name in ("div", "truediv", "__truediv__") and x.summed and getattr(args[1], "counted", False):
+            return self.steps(x.every, "mean", out, True)
+        if isinstance(x, Masked):
+            raise self.unknown(MEAN)
         if name == "pack_padded_sequence":
             self.wants(x, "NTC" if kwargs.get("batch_first", args[2] if len(args) > 2 else False) else "TNC")
             lengths = kwargs.get("lengths", args[1] if len(args) > 1 else None)

@@ -62,6 +62,7 @@ var networks = []job{
 	{"packed.py", "Sorted()", "12tokens", ""},
 	{"packed.py", "Ends(True)", "12tokens", ""},
 	{"packed.py", "Ends(False)", "12tokens", ""},
+	{"packed.py", "Mean()", "12tokens", ""},
 }
 
 // lstm is a body of refusals.
@@ -93,6 +94,15 @@ var refusals = []struct{ input, body, forward, want string }{
 	{
 		"3x8x8", "self.conv, self.fc = nn.Conv2d(3, 3, 1), nn.Linear(3, 2)", "self.fc(self.conv(self.conv(x)).mean((2, 3)))",
 		`module "conv" (nn.Conv2d) is used twice, and layers share no weights; make two modules of it`,
+	},
+	{
+		"12tokens", "self.e, self.f = nn.Embedding(9, 4), nn.Linear(4, 9); self.f.weight = self.e.weight",
+		"self.f(self.e(x))", `module "f" (nn.Linear) shares its weight with e.weight; an nn.Linear with bias=False can`,
+	},
+	{
+		"12tokens", "self.e, self.f = nn.Embedding(9, 4), nn.Linear(4, 3)",
+		"self.f((self.e(x) * (x != 0).unsqueeze(2)).sum(1))",
+		`of what is masked there is the mean of its steps, (x * mask).sum(1) / mask.sum(1)`,
 	},
 	{
 		"9", "self.fc = nn.Linear(9, 4)", "self.fc(x) @ torch.ones(4, 4)",

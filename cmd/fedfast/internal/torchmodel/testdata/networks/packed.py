@@ -46,3 +46,11 @@ class Ends(Packed):
             return self.fc(steps[torch.arange(len(x)), lengths - 1])
         ends = (lengths - 1).view(-1, 1, 1).expand(-1, 1, 7)
         return self.fc(self.rnn(steps)[0].gather(1, ends).squeeze(1))
+
+
+class Mean(Packed):
+    """Takes the mean over the steps that are not padding."""
+
+    def forward(self, x):
+        mask = (x != 0).unsqueeze(-1).float()
+        return self.fc((self.rnn(self.embed(x))[0] * mask).sum(1) / mask.sum(1).clamp(min=1))
