@@ -140,3 +140,36 @@ func TestCitation(t *testing.T) {
 		}
 	}
 }
+
+// TestWorkflows holds that the steps and programs that workflows call exist.
+func TestWorkflows(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, ".github", "workflows", "*.yml"))
+	if err != nil || len(files) < 3 {
+		t.Fatalf("%d workflows: %v", len(files), err)
+	}
+	run := string(read(t, filepath.Join(root, ".ci", "run")))
+	steps := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^([a-z]+)\(\) [{(]`).FindAllStringSubmatch(run, -1) {
+		steps[m[1]] = strings.Contains(run, " "+m[1]+" ")
+	}
+	called := regexp.MustCompile(`(?m)^ *(?:- )?steps: (\[.*\]|[^\n\[]+)$|\.ci/run ((?:[a-z]+ )*[a-z]+)$`)
+	n := 0
+	for _, file := range files {
+		text := string(read(t, file))
+		for _, m := range called.FindAllStringSubmatch(text, -1) {
+			for _, step := range strings.FieldsFunc(m[1]+m[2], func(r rune) bool { return strings.ContainsRune("[], ", r) }) {
+				if n++; !steps[step] {
+					t.Errorf("%s: .ci/run has no step %s", filepath.Base(file), step)
+				}
+			}
+		}
+		for _, name := range regexp.MustCompile(`- run: (\.ci/[a-z/]+)`).FindAllStringSubmatch(text, -1) {
+			if _, err := os.Stat(filepath.Join(root, name[1])); err != nil {
+				t.Errorf("%s: %v", filepath.Base(file), err)
+			}
+		}
+	}
+	if n < 15 {
+		t.Errorf("only %d steps", n)
+	}
+}
