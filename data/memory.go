@@ -46,21 +46,15 @@ func ColourView(side int, pixels []byte, labels []int32, augment string) (v View
 // VectorView returns examples that the caller holds: values has len(labels)
 // vectors of n floats. It keeps both slices, which must not change.
 func VectorView(n int, values []float32, labels []int32) View {
-	if len(values) != len(labels)*n {
-		panic("data: VectorView has not one vector a label")
-	}
-	return span(&vectors{n: n, values: values, labels: labels}, 0, len(labels))
+	return VectorPiecesView(n, [2][]float32{values}, labels)
 }
 
 // VectorPiecesView is VectorView of two pieces of values, which are not copied together:
 // the first examples, then the others, of which there may be none.
 func VectorPiecesView(n int, pieces [2][]float32, labels []int32) View {
 	first, rest := pieces[0], pieces[1]
-	if len(rest) == 0 {
-		return VectorView(n, first, labels)
-	}
 	if len(first)+len(rest) != len(labels)*n || len(first)%n != 0 {
-		panic("data: VectorPiecesView has not one vector a label")
+		panic("data: not one vector a label")
 	}
 	return span(&vectors{n: n, values: first, more: rest, moreFrom: int32(len(first) / n), labels: labels}, 0, len(labels))
 }

@@ -70,10 +70,7 @@ func newRun(a *app) *cobra.Command {
 // run resumes a training, or prints the stored result of a finished one.
 func (o *runOptions) run(ctx context.Context, a *app, s *opened) error {
 	r, err := o.finish(ctx, a, s)
-	if err != nil {
-		return err
-	}
-	return a.showRun(s, r, s.Path())
+	return s.show(a, r, err, func() error { return a.printRun(s.Config, r, s.Path()) })
 }
 
 // runSeeds resumes the trainings of several seeds.
@@ -100,17 +97,6 @@ func (o *runOptions) finish(ctx context.Context, a *app, s *opened) (r *result.R
 	end()
 	o.cluster.finish(ctx, s, err)
 	return r, interrupted(ctx, s.places.Explain(err), o.resumable(s))
-}
-
-// showRun prints the end of a run in the form that was asked for.
-func (a *app) showRun(s *opened, r *result.RunResult, dir string) error {
-	if a.json {
-		return a.printJSON(r)
-	}
-	if err := s.printScaled(a.out); err != nil {
-		return err
-	}
-	return a.printRun(s.Config, r, dir)
 }
 
 // printRun prints the end of a run: the result, behind all about it with --verbose.
@@ -167,16 +153,10 @@ func (a *app) printRunBlock(c *config.Config, r *result.RunResult, dir string) e
 }
 
 // spread returns at most n of the numbers 0 to count-1, evenly, with the ends.
-func spread(count, n int) []int {
-	if count <= n {
-		n = count
-	}
-	var chosen []int
+func spread(count, n int) (chosen []int) {
+	n = min(n, count)
 	for i := range n {
-		if n == 1 {
-			return []int{0}
-		}
-		chosen = append(chosen, i*(count-1)/(n-1))
+		chosen = append(chosen, i*(count-1)/max(1, n-1))
 	}
 	return chosen
 }

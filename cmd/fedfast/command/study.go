@@ -122,15 +122,9 @@ func (o *studyOptions) addFlags(cmd *cobra.Command) {
 // opened is a study that a command works on.
 type opened struct {
 	*workdir.Study
-	places config.Places // of the configuration's keys, where it was given
+	asked // what the command line says of it
 	// label says in progress which of several seeds this is, empty for one.
 	label string
-	// loaded is the configuration without --scale, loaded anew.
-	loaded func() (*config.Config, error)
-	// meant says that the command line may have meant to resume a study, but began this one.
-	meant bool
-	// quick says that the command line names neither a file nor a preset, which is then quickstart.
-	quick bool
 }
 
 // given says that the command line says what to train; else its directory does, if it holds
@@ -143,11 +137,14 @@ func (o *studyOptions) given(a *app, args []string) bool {
 // asked is what the command line says to train.
 type asked struct {
 	config *config.Config // nil is what the directory records
-	places config.Places
+	places config.Places  // of the configuration's keys, where it was given
 	scaled string
+	// loaded is the configuration without --scale, loaded anew.
 	loaded func() (*config.Config, error)
-	meant  bool // see opened
-	quick  bool // as above
+	// meant says that the command line may have meant to resume a study, but began this one.
+	meant bool
+	// quick says that the command line names neither a file nor a preset, which is then quickstart.
+	quick bool
 }
 
 // open resolves the configuration, checks it as far as that needs neither data
@@ -208,7 +205,7 @@ func (o *studyOptions) enter(ctx context.Context, a *app, want asked, mode strin
 		return nil, errors.Join(usageError{err}, study.Close())
 	}
 	study.Unnamed = o.unnamed
-	s := &opened{Study: study, places: want.places, loaded: want.loaded, meant: want.meant, quick: want.quick}
+	s := &opened{Study: study, asked: want}
 	if want.scaled != "" {
 		s.Scaled = want.scaled
 	}

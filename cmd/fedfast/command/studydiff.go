@@ -192,7 +192,7 @@ func (a *app) printDiff(d *view.Diff, dirs []string) error {
 				t.Row("", fmt.Sprintf("and %d more", len(pairs)-i))
 				break
 			}
-			t.Row("", fmt.Sprintf("%s: %s | %s", p.Name, given(p.A), given(p.B)))
+			t.Row("", fmt.Sprintf("%s: %s | %s", p.Name, dash(oneline.Of(p.A)), dash(oneline.Of(p.B))))
 		}
 	}
 	seeds := ""
@@ -237,12 +237,4 @@ func (a *app) printDiff(d *view.Diff, dirs []string) error {
 	}
 	row("result", "equal", "", d.Result)
 	return t.Flush()
-}
-
-// given writes a value, which one of two studies may lack.
-func given(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return oneline.Of(text)
 }

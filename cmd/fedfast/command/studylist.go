@@ -139,11 +139,7 @@ func (a *app) printStudies(root string, entries []dashboard.Entry) error {
 			}
 			row = append(row, cmp.Or(text, "-"))
 		}
-		row = append(row, age(e.Started))
-		if tags := (view.Notes{Tags: e.Notes.Tags}).Text(); tags != "" {
-			row = append(row, tags)
-		}
-		rows = append(rows, row)
+		rows = append(rows, append(row, age(e.Started), view.Notes{Tags: e.Notes.Tags}.Text()))
 		colors = append(colors, color)
 	}
 	if err := table.List(a.out, rows, colors, 3, 2, 6, 5); err != nil {

@@ -105,10 +105,7 @@ func (o *tuneOptions) alone(seeds bool) error {
 // run resumes a study, or prints the stored result of a finished one.
 func (o *tuneOptions) run(ctx context.Context, a *app, s *opened) error {
 	r, err := o.finish(ctx, a, s)
-	if err != nil {
-		return err
-	}
-	return a.showTune(s, r, s.Path())
+	return s.show(a, r, err, func() error { return a.printTune(s.Config, r, s.Path()) })
 }
 
 // tuneSeeds resumes the studies of several seeds.
@@ -155,13 +152,16 @@ func (o *tuneOptions) finish(ctx context.Context, a *app, s *opened) (r *result.
 	return r, interrupted(ctx, s.places.Explain(err), o.resumable(s))
 }
 
-// showTune prints the end of a study in the form that was asked for.
-func (a *app) showTune(s *opened, r *result.Result, dir string) error {
-	if a.json {
+// show prints the end of a study in the form that was asked for.
+func (s *opened) show(a *app, r any, err error, print func() error) error {
+	if err == nil && a.json {
 		return a.printJSON(r)
 	}
-	if err := s.printScaled(a.out); err != nil {
+	if err == nil {
+		err = s.printScaled(a.out)
+	}
+	if err != nil {
 		return err
 	}
-	return a.printTune(s.Config, r, dir)
+	return print()
 }

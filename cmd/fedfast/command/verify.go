@@ -243,7 +243,7 @@ func (a *app) printVerification(r *verification) error {
 	if r.What != "" {
 		t.Row("different", fmt.Sprintf("%s; %s before it are equal to the bit", r.where(), oneline.Count(r.Rounds, "round")))
 		for _, p := range r.Differs[:min(mostDiffering, len(r.Differs))] {
-			t.Row("", fmt.Sprintf("%s: %s | %s", p.Name, given(p.A), given(p.B)))
+			t.Row("", fmt.Sprintf("%s: %s | %s", p.Name, dash(oneline.Of(p.A)), dash(oneline.Of(p.B))))
 		}
 		return t.Flush()
 	}

@@ -24,32 +24,30 @@ const (
 	digitClasses   = 10
 )
 
-// femnistSet is TFF's EMNIST by writers.
-func femnistSet() data.Set {
-	return data.Set{SetInfo: data.SetInfo{
-		Name: "tff-femnist",
-		Doc:  "TensorFlow Federated's EMNIST: LEAF's FEMNIST, but another choice of writers and another split of their samples. Paper 1, ink 0",
-		Kind: data.Image, Input: "28x28x1", Classes: femnistClasses,
-		Clients: "3,400 writers", Samples: "671,585 + 77,483",
-		Path:      emnistFile.path(),
-		Published: []data.Published{{Source: "TFF", Totals: data.Totals{Clients: 3400, Train: 671_585, Test: 77_483}}},
-	}, Load: func(ctx context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
-		return loadImages(ctx, cfg, "all_train", "all_test", femnistClasses)
+// emnist is a set of TFF's EMNIST by writers, of groups of its file.
+func emnist(train, test string, info data.SetInfo) data.Set {
+	info.Kind, info.Input, info.Path = data.Image, "28x28x1", emnistFile.path()
+	return data.Set{SetInfo: info, Load: func(ctx context.Context, c data.Config) (*data.Federation, []data.Examples, error) {
+		return loadImages(ctx, c, train, test, info.Classes)
 	}}
 }
 
-// digitsSet is the digits of TFF's EMNIST by writers.
+func femnistSet() data.Set {
+	return emnist("all_train", "all_test", data.SetInfo{
+		Name: "tff-femnist",
+		Doc: "TensorFlow Federated's EMNIST: LEAF's FEMNIST, but another choice of writers and another split of their samples. " +
+			"Paper 1, ink 0",
+		Classes: femnistClasses, Clients: "3,400 writers", Samples: "671,585 + 77,483",
+		Published: []data.Published{{Source: "TFF", Totals: data.Totals{Clients: 3400, Train: 671_585, Test: 77_483}}},
+	})
+}
+
 func digitsSet() data.Set {
-	return data.Set{SetInfo: data.SetInfo{
-		Name: "tff-femnist-digits",
-		Doc:  "TensorFlow Federated's EMNIST, the digits only. Paper 1, ink 0",
-		Kind: data.Image, Input: "28x28x1", Classes: digitClasses,
-		Clients: "3,383 writers", Samples: "341,873 + 40,832",
-		Path:      emnistFile.path(),
+	return emnist("digits_only_train", "digits_only_test", data.SetInfo{
+		Name: "tff-femnist-digits", Doc: "TensorFlow Federated's EMNIST, the digits only. Paper 1, ink 0",
+		Classes: digitClasses, Clients: "3,383 writers", Samples: "341,873 + 40,832",
 		Published: []data.Published{{Source: "TFF", Totals: data.Totals{Clients: 3383, Train: 341_873, Test: 40_832}}},
-	}, Load: func(ctx context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
-		return loadImages(ctx, cfg, "digits_only_train", "digits_only_test", digitClasses)
-	}}
+	})
 }
 
 // byClient returns the value of a client, a new one for the first time.

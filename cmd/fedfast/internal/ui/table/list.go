@@ -25,7 +25,9 @@ func List(w io.Writer, rows [][]string, colors []screen.Color, without ...int) e
 				widths[i] = max(widths[i], screen.Width(row[i]))
 			}
 		}
-		widths[0] = max(widths[0], screen.Width(strings.Join(append(row[len(widths):], row[0]), " ")))
+		if beside := strings.Join(row[len(widths):], " "); beside != "" {
+			widths[0] = max(widths[0], screen.Width(row[0]+" "+beside))
+		}
 	}
 	used := -gap
 	for _, width := range widths[1:] {
@@ -42,7 +44,7 @@ func List(w io.Writer, rows [][]string, colors []screen.Color, without ...int) e
 	for r, row := range rows {
 		line := screen.CutFront(row[0], widths[0])
 		for _, cell := range row[len(widths):] {
-			if room := widths[0] - screen.Width(line); room >= leastPath {
+			if room := widths[0] - screen.Width(line); room >= min(leastPath, screen.Width(cell)+1) {
 				line += screen.Cut(" "+cell, room)
 			}
 		}
