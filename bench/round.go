@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -141,16 +142,9 @@ func (s *simulation) all(ctx context.Context, plan fl.Plan) (steps int, err erro
 	}
 	for range s.trials {
 		e := <-ends
-		steps, err = e.steps, firstError(err, e.err)
+		steps, err = e.steps, cmp.Or(err, e.err)
 	}
 	return steps, err
-}
-
-func firstError(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // take times rounds for so long, at least one, in a goroutine of their own: the

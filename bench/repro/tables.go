@@ -221,12 +221,7 @@ func (v *Verdict) gain() string {
 
 // variantText tells a run with the paper's rounds, clients and settings from others; what
 // data at hand do not have is among the deviations.
-func variantText(variant string) string {
-	if variant == "" {
-		return "full scale"
-	}
-	return variant
-}
+func variantText(variant string) string { return cmp.Or(variant, "full scale") }
 
 // plain writes a number with as many decimals as the size of another one asks for.
 func plain(x, size float64) string {

@@ -140,11 +140,8 @@ func (o *planOptions) run(ctx context.Context, a *app, args []string) error {
 
 // open reads the plan of the directory, or makes one.
 func (o *planOptions) open(ctx context.Context, a *app, args []string, w workdir.Options, again string) (*plan.Plan, error) {
-	old, err := (*plan.Plan)(nil), error(fs.ErrNotExist)
-	if o.dir != "" {
-		old, err = plan.Read(o.dir)
-	}
-	began := !errors.Is(err, fs.ErrNotExist)
+	old, err := plan.Read(o.dir)
+	began := o.dir != "" && !errors.Is(err, fs.ErrNotExist)
 	bare := len(args) == 0 && o.bare() && !a.seedGiven && o.Network == usual && o.budget == usualBudget
 	if began && (err != nil || bare) {
 		return old, err

@@ -27,9 +27,10 @@ const (
 // emnist is a set of TFF's EMNIST by writers, of groups of its file.
 func emnist(train, test string, info data.SetInfo) data.Set {
 	info.Kind, info.Input, info.Path = data.Image, "28x28x1", emnistFile.path()
-	return data.Set{SetInfo: info, Load: func(ctx context.Context, c data.Config) (*data.Federation, []data.Examples, error) {
+	load := func(ctx context.Context, c data.Config) (*data.Federation, []data.Examples, error) {
 		return loadImages(ctx, c, train, test, info.Classes)
-	}}
+	}
+	return data.Set{SetInfo: info, Load: load}
 }
 
 func femnistSet() data.Set {

@@ -23,10 +23,10 @@ const mostCode = 119000
 // blank lines, tests, generated files and internal/test. A change that raises one
 // lowers another by as much.
 var mayHold = map[string]int{
-	"bench":                            2700,
-	"bench/repro":                      4393,
-	"cmd":                              18007,
-	"data":                             3207,
+	"bench":                            2695,
+	"bench/repro":                      4388,
+	"cmd":                              17975,
+	"data":                             3201,
 	"data/sets":                        23,
 	"fl":                               9868,
 	"fl/fleet":                         1080,
@@ -63,7 +63,7 @@ var mayHold = map[string]int{
 	"internal/probe":                   47,
 	"internal/rules":                   600,
 	"internal/scaffold":                183,
-	"internal/sets":                    7059,
+	"internal/sets":                    7058,
 	"internal/stats":                   220,
 	"internal/store":                   1491,
 	"internal/sys":                     676,
