@@ -55,6 +55,8 @@ type Entry struct {
 	// entry stands for.
 	Verdict []string `json:"verdict,omitempty"`
 	Seeds   []Entry  `json:"seeds,omitempty"`
+	// Traffic is what clients and the server of a run sent one another, empty where that was not counted.
+	Traffic string `json:"traffic,omitempty"`
 	// Notes are what people wrote beside it, of Seeds with their tags; About has them, too.
 	Notes   view.Notes `json:"notes,omitzero"`
 	told    result.Scale
@@ -151,6 +153,9 @@ func (s *Server) head(o *view.Overview) Entry {
 	if o.Mode == config.ModeTune {
 		s := o.Scale()
 		e.Scale = scale{s.String(), s.Metric, s.Direction(), s.Percent}
+	}
+	if o.Run != nil && o.Run.Traffic != nil {
+		e.Traffic = o.Run.Traffic.Sums()
 	}
 	e.trained = report.Subtitle(o)
 	e.About = o.Notes.After(e.trained)

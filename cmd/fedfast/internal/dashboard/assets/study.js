@@ -30,7 +30,7 @@ function head(s) {
     rounds(s) + " rounds",
     ...(s.command === "tune" ? [count.format(s.trials) + (s.trials === 1 ? " trial" : " trials")] : []),
     "training time " + span(s.worked) + (s.cores > 1.5 * s.worked ? " (" + span(s.cores) + " of cores)" : ""),
-    ...(s.left === null ? [] : ["time left " + span(s.left)]),
+    ...(s.left === null ? [] : ["time left " + span(s.left)]), ...(s.traffic ? [s.traffic] : []),
     ...(s.scale.name ? [s.scale.name + ", " + s.scale.direction] : []),
     ...(s.pid ? ["process " + s.pid] : []),
   ].join(" · ");
