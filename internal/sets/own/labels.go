@@ -129,7 +129,7 @@ func Names(texts []string) (labels []int32, notes []string, err error) {
 	return labels, notes, nil
 }
 
-// zeros are those of a number that say nothing.
+// zeros match the zeros of a number that say nothing.
 var zeros = regexp.MustCompile(`^0+(\d)|\.0+$`)
 
 // Alike returns a note on names that differ only in capitals, spaces, or zeros that say nothing.

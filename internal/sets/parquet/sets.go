@@ -110,7 +110,7 @@ func (o *own) unused() {
 		o.fed.Notes = append(o.fed.Notes, "columns that nothing is made of: "+oneline.Names(names))
 	}
 	if len(splits) > 0 {
-		o.fed.Notes = append(o.fed.Notes, "test samples are those of files whose names have the word test, not those that "+
+		o.fed.Notes = append(o.fed.Notes, "test samples come from files whose names have the word test, not from what "+
 			"a column names: "+oneline.Names(splits))
 	}
 }

@@ -206,7 +206,7 @@ func TestDecimalLabels(t *testing.T) {
 	}
 	for _, note := range []string{
 		"columns that nothing is made of: split",
-		"test samples are those of files whose names have the word test, not those that a column names: split",
+		"test samples come from files whose names have the word test, not from what a column names: split",
 	} {
 		if !slices.Contains(fed.Notes, note) {
 			t.Errorf("notes %q, want %s", fed.Notes, note)

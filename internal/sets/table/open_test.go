@@ -262,7 +262,7 @@ func TestOddFiles(t *testing.T) {
 			[]string{"label y: numbers to predict"},
 		},
 		{
-			"whole numbers to predict",
+			"integers to predict",
 			map[string]string{"a.csv": rows(24, func(i int) string { return fmt.Sprintf("%d,m,%d,a", i%5, i%12) })},
 			nil,
 			[]string{`label y: data.columns = { y = "number" } predicts the numbers instead of classes`},

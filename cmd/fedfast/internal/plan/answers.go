@@ -157,7 +157,7 @@ func (p *Plan) answer(questions []question) (*Answers, error) {
 		}
 		err = cmp.Or(err, a.tell(data))
 		for _, t := range p.of[q.ID] {
-			if t.Name != best { // whose seeds are those of another question
+			if t.Name != best { // its seeds belong to another question
 				a.Answer = append(a.Answer, t.warnings()...)
 			}
 		}
