@@ -173,7 +173,7 @@ func TestReadErrors(t *testing.T) {
 		"\x1f\x8b":  "packed by gzip; unpack it: gunzip -c own.npz.gz > own.npz",
 		"\x89HDF":   `HDF5; read its arrays and save them: numpy.savez("own.npz", x=x, y=y, client=client)`,
 		"PK\x03":    "a part of one, or a damaged one; copy or save it again",
-		"abc":       "another file",
+		"abc":       `another file; data.name = "csv" reads tables in text form`,
 	} {
 		if err := os.WriteFile(path, []byte(begin), 0o600); err != nil {
 			t.Fatal(err)

@@ -262,7 +262,7 @@ func (o *ownArrays) images() (data.View, error) {
 
 // vectors returns rows of numbers.
 func (o *ownArrays) vectors() (data.View, error) {
-	if err := o.labelled("(n, features)", 2, 2); err != nil {
+	if err := o.labelled("(n, features): save x.reshape(len(x), -1)", 2, 2); err != nil {
 		return data.View{}, err
 	}
 	o.fed.C = o.parts[0].x.Shape[1]

@@ -60,7 +60,8 @@ func (o *ownArrays) tags() error {
 		}
 		has, err := p.y.Ints(0, 1)
 		if err != nil {
-			return fmt.Errorf("%w: the columns of a table are labels, which a sample has (1) or not (0)", err)
+			return fmt.Errorf("%w: the columns of a table are labels, which a sample has (1) or not (0); save %s > 0",
+				err, p.y.Name)
 		}
 		for i, x := range has {
 			if x == 1 {
