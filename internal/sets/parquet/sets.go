@@ -96,22 +96,17 @@ func loadOwn(ctx context.Context, cfg data.Config, load func(*own, context.Conte
 
 // unused notes columns that nothing is made of.
 func (o *own) unused() {
-	var names, splits []string
+	names, way := []string(nil), ""
 	for _, c := range o.files[0].Columns {
-		name := c.Path[0]
-		if o.used[name] || slices.Contains(names, name) || strings.HasPrefix(name, "__index_level_") { // of pandas
-			continue
-		}
-		if names = append(names, name); ownsets.Splits(name, nil) {
-			splits = append(splits, name)
+		if name := c.Path[0]; !o.used[name] && !strings.HasPrefix(name, "__index_level_") { // of pandas
+			names, o.used[name] = append(names, name), true
 		}
 	}
-	if len(names) > 0 {
-		o.fed.Notes = append(o.fed.Notes, "columns that nothing is made of: "+oneline.Names(names))
+	if slices.ContainsFunc(names, func(name string) bool { return ownsets.Splits(name, nil) }) {
+		way = "; test samples are those of files whose names have the word test"
 	}
-	if len(splits) > 0 {
-		o.fed.Notes = append(o.fed.Notes, "test samples come from files whose names have the word test, not from what "+
-			"a column names: "+oneline.Names(splits))
+	if names != nil {
+		o.fed.Notes = append(o.fed.Notes, "columns that nothing is made of: "+oneline.Names(names)+way)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -191,11 +192,14 @@ func (c *column) id(text string, x float64) error {
 }
 
 // sorted returns the different numbers in their order.
-func (c *column) sorted() []float64 { return slices.Compact(slices.Sorted(slices.Values(c.numbers))) }
+func (c *column) sorted() []float64 {
+	numbers := list.Where(c.numbers, func(x float64) bool { return x == x })
+	return slices.Compact(slices.Sorted(slices.Values(numbers)))
+}
 
-// whole reports whether all texts are integers.
+// whole reports whether all numbers are integers.
 func (c *column) whole() bool {
-	return !slices.ContainsFunc(c.numbers, func(x float64) bool { return x != math.Trunc(x) })
+	return !slices.ContainsFunc(c.numbers, func(x float64) bool { return x == x && x != math.Trunc(x) })
 }
 
 // decide chooses the type of a column: that of data.columns, or by its values.
@@ -335,6 +339,25 @@ func (c *column) code() string {
 	}
 	return ""
 }
+
+// constant reports whether all rows have the same value.
+func (c *column) constant() bool {
+	return !c.Gaps && (len(c.Values) == 1 || c.Values == nil && !c.many && len(c.sorted()) == 1)
+}
+
+// few reports whether the numbers may be categories.
+func (c *column) few() bool {
+	n := len(c.sorted())
+	return c.whole() && n > 2 && n <= fewNumbers && 4*n <= c.n
+}
+
+// coded reports whether some of the numbers have zeros before them.
+func (c *column) coded() bool {
+	return c.form == formPlain && slices.ContainsFunc(c.texts, code.MatchString)
+}
+
+// code is a number with zeros before it.
+var code = regexp.MustCompile(`^0\d`)
 
 // compact reports whether the numbers seem to be dates such as 20250131.
 func (c *column) compact() bool {

@@ -139,11 +139,6 @@ func truth(text, _ string) (x float64, ok bool) {
 	return 0, slices.Contains([]string{"no", "false", "f", "n"}, text)
 }
 
-// isCode reports whether a text of digits begins with zeros, as codes do.
-func isCode(text string) bool {
-	return len(text) > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9'
-}
-
 // isDate reports whether a type of data.columns is a date with an order of day and month.
 func isDate(given any) bool {
 	return slices.ContainsFunc([]int{formDayFirst, formMonthFirst, formCompact}, func(form int) bool {

@@ -268,6 +268,12 @@ func TestOddFiles(t *testing.T) {
 			[]string{`label y: data.columns = { y = "number" } predicts the numbers instead of classes`},
 		},
 		{
+			"many prices",
+			map[string]string{"a.csv": rows(5000, func(i int) string { return fmt.Sprintf("%d,m,%d.5,a", i%5, 10*i) })},
+			nil,
+			[]string{"label y: numbers to predict"},
+		},
+		{
 			"a column of parts",
 			map[string]string{"a.csv": strings.NewReplacer("m", "train", "f", "test").Replace(plain)},
 			nil,

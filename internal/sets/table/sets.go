@@ -260,77 +260,52 @@ func (t *table) decide() error {
 			return fmt.Errorf("data.columns.%s: no such column, or that of clients", oneline.Name(name))
 		}
 	}
-	var numbers, categories, doubts, empty, rows, constant, days []string
-	var alike, parts, coded []string
-	codes, written, doubtful := map[string][]string{}, make([][]string, len(forms)), make([][]string, len(forms))
-	for _, c := range t.columns {
-		if c.n == 0 {
-			empty = append(empty, c.Name)
-			continue
-		}
-		if err := c.decide(); err != nil {
-			return err
-		}
-		if len(c.Values) == 1 && !c.Gaps || c.Values == nil && !c.many && !c.Gaps && len(c.sorted()) == 1 {
-			constant = append(constant, c.Name)
-		}
-		if own.Splits(c.Name, c.Values) {
-			parts = append(parts, c.Name)
-		}
-		if own.Alike("", c.Values) != nil {
-			alike = append(alike, c.Name)
-		}
-		if c.Values != nil {
-			categories = append(categories, fmt.Sprintf("%s (%d)", c.Name, len(c.Values)))
-			continue
-		}
-		if numbers = append(numbers, c.Name); c.counts(len(t.names)) {
-			rows = append(rows, c.Name)
-		}
-		if c.form != formPlain {
-			written[c.form] = append(written[c.form], c.Name)
-		}
-		if c.doubt && t.cfg.Columns[c.Name] == nil {
-			doubtful[c.form] = append(doubtful[c.form], c.Name)
-		}
-		if n := len(c.sorted()); t.cfg.Columns[c.Name] == nil && c.whole() && n > 2 && n <= fewNumbers && 4*n <= c.n {
-			doubts = append(doubts, c.Name)
-		}
-		if t.cfg.Columns[c.Name] == nil && c.form == formPlain && slices.ContainsFunc(c.texts, isCode) {
-			coded = append(coded, c.Name)
-		}
-		if t.cfg.Columns[c.Name] == nil && c.compact() {
-			days = append(days, c.Name)
-		}
-		if x := c.code(); x != "" {
-			codes[x] = append(codes[x], c.Name)
-		}
-	}
-	t.columns = slices.DeleteFunc(t.columns, func(c *column) bool { return c.n == 0 })
+	named := func(of []*column) []string { return list.Of(of, func(c *column) string { return c.Name }) }
+	empty := list.Where(t.columns, func(c *column) bool { return c.n == 0 })
+	t.columns = list.Where(t.columns, func(c *column) bool { return c.n > 0 })
 	if len(t.columns) == 0 {
 		return fmt.Errorf("%s: there is no column with values beside data.label_column = %q", t.cfg.Path, t.label.Name)
 	}
-	t.list("columns taken for numbers: ", numbers)
-	for i, f := range forms {
-		t.list(fmt.Sprintf("of them %s: ", f.says), written[i])
-		t.list(fmt.Sprintf("no day above 12 tells the order of day and month; data.columns = { NAME = %q } takes the other: ",
-			forms[min(i^1, formCompact)].kind), doubtful[i])
+	for _, c := range t.columns {
+		if err := c.decide(); err != nil {
+			return err
+		}
 	}
-	t.list(`numbers that are dates, such as 20250131, if data.columns = { NAME = "date YMD" } says so: `, days)
+	numbers := list.Where(t.columns, func(c *column) bool { return c.Values == nil })
+	free := list.Where(numbers, func(c *column) bool { return t.cfg.Columns[c.Name] == nil }) // whose type is not given
+	tell := func(of []*column, is func(c *column) bool, text string) { t.list(text, named(list.Where(of, is))) }
+	t.list("columns taken for numbers: ", named(numbers))
+	for i, f := range forms {
+		tell(numbers, func(c *column) bool { return c.form == i && i != formPlain }, fmt.Sprintf("of them %s: ", f.says))
+		tell(free, func(c *column) bool { return c.form == i && c.doubt }, fmt.Sprintf("no day above 12 tells the order of "+
+			"day and month; data.columns = { NAME = %q } takes the other: ", forms[min(i^1, formCompact)].kind))
+	}
+	tell(free, (*column).compact,
+		`numbers that are dates, such as 20250131, if data.columns = { NAME = "date YMD" } says so: `)
+	rows := named(list.Where(numbers, func(c *column) bool { return c.counts(len(t.names)) }))
 	if len(rows) > 0 {
 		t.note("columns that number the rows; to leave them out, data.drop_columns = [%s]",
 			strings.Join(list.Of(rows, strconv.Quote), ", "))
 	}
-	t.list("columns of one value, which tell nothing: ", constant)
-	t.list("columns taken for categories (how many): ", categories)
-	t.list("categories of which some differ only in capitals, spaces or zeros: ", alike)
-	t.list("columns that seem to say which rows are for testing, and are inputs as others are; save these rows in a "+
-		"file whose name has the word test, and drop the column (data.drop_columns): ", parts)
-	t.list(`numbers of few values, which data.columns = { NAME = "category" } makes categories: `, doubts)
-	t.list(`numbers with zeros before them, which data.columns = { NAME = "category" } makes categories: `, coded)
-	t.list("columns without any value are left out: ", empty)
-	for _, x := range slices.Sorted(maps.Keys(codes)) {
-		t.list(fmt.Sprintf(`%[1]s is far from other values; if it stands for none, data.missing = ["%[1]s"]: `, x), codes[x])
+	tell(t.columns, (*column).constant, "columns of one value, which tell nothing: ")
+	categories := list.Where(t.columns, func(c *column) bool { return c.Values != nil })
+	t.list("columns taken for categories (how many): ", list.Of(categories, func(c *column) string {
+		return fmt.Sprintf("%s (%d)", c.Name, len(c.Values))
+	}))
+	tell(categories, func(c *column) bool { return own.Alike("", c.Values) != nil },
+		"categories of which some differ only in capitals, spaces or zeros: ")
+	tell(t.columns, func(c *column) bool { return own.Splits(c.Name, c.Values) },
+		"columns that seem to say which rows are for testing, and are inputs as others are; save these rows in a file "+
+			"whose name has the word test, and drop the column (data.drop_columns): ")
+	tell(free, (*column).few, `numbers of few values, which data.columns = { NAME = "category" } makes categories: `)
+	tell(free, (*column).coded,
+		`numbers with zeros before them, which data.columns = { NAME = "category" } makes categories: `)
+	t.list("columns without any value are left out: ", named(empty))
+	for _, x := range slices.Compact(slices.Sorted(slices.Values(list.Of(numbers, (*column).code)))) {
+		if x != "" {
+			tell(numbers, func(c *column) bool { return c.code() == x }, fmt.Sprintf(
+				`%[1]s is far from other values; if it stands for none, data.missing = ["%[1]s"]: `, x))
+		}
 	}
 	return nil
 }
@@ -350,10 +325,8 @@ func (t *table) classes() error {
 	if given != nil && given != typeNumber && given != typeCategory {
 		return fmt.Errorf("data.columns.%s = %q: the label's type must be number or category", name, given)
 	}
-	numeric := list.Where(c.numbers, func(x float64) bool { return x == x })
-	slices.Sort(numeric)
-	whole := !slices.ContainsFunc(numeric, func(x float64) bool { return x != math.Trunc(x) })
-	if c.odd != "" && given == nil && (!whole || len(slices.Compact(numeric)) > mostClasses) {
+	amounts := given == nil && (c.many || !c.whole() || len(c.sorted()) > mostClasses)
+	if amounts && c.odd != "" {
 		if err := c.mostly(); err != nil {
 			return err
 		}
@@ -361,7 +334,7 @@ func (t *table) classes() error {
 	if x := c.code(); x != "" && x != "-1" {
 		t.note(`label %s: %s may stand for no value; data.missing = ["%[2]s"] leaves its rows out`, name, x)
 	}
-	if given == typeNumber || given == nil && c.odd == "" && (c.many || !c.whole() || len(c.sorted()) > mostClasses) {
+	if given == typeNumber || amounts && c.odd == "" {
 		t.fed.Target, t.fed.Classes = data.Numbers, 1
 		t.note("label %s: numbers to predict; data.columns = { %[1]s = \"category\" } makes classes of them", name)
 		err := c.decide()
