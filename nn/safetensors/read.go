@@ -260,7 +260,8 @@ func (t *entry) read(in io.ReaderAt) (nn.Tensor, error) {
 	}
 	number, ok := numbers[t.DType]
 	if !ok {
-		return nn.Tensor{}, fmt.Errorf("its values are %.20q; they must be F32, F64, F16 or BF16; leave out what is no weight: del state[%q]", t.DType, t.name)
+		return nn.Tensor{}, fmt.Errorf("its values are %.20q; they must be F32, F64, F16 or BF16; leave out what is no "+
+			"weight: del state[%q]", t.DType, t.name)
 	}
 	count := t.Offsets[1] - t.Offsets[0]
 	values := int64(1)

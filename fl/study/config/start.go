@@ -105,7 +105,8 @@ func (c *Config) checkInit() error {
 	if c.Init == "" || FromFile(c.Init) || slices.Contains(models.Inits(), c.Init) {
 		return nil
 	}
-	return &key.Error{Key: "init", Problem: fmt.Sprintf(" = %q: must be one of %s, or the name of a .safetensors file, as safetensors.torch.save_file writes it", clip(c.Init), strings.Join(models.Inits(), ", "))}
+	return &key.Error{Key: "init", Problem: fmt.Sprintf(" = %q: must be one of %s, or the name of a "+
+		".safetensors file, as safetensors.torch.save_file writes it", clip(c.Init), strings.Join(models.Inits(), ", "))}
 }
 
 // drawnBy returns the initialization that init names, empty for a file.

@@ -66,7 +66,8 @@ func (f *File) open() error {
 	case f.size == 0:
 		return fmt.Errorf("%s: the file is empty", f.path)
 	case errors.Is(err, zip.ErrFormat):
-		return fmt.Errorf("%s: not an archive of numpy.savez, but %s", f.path, cmp.Or(own.Kind(f.path), "another file; data.name = \"csv\" reads tables in text form"))
+		return fmt.Errorf("%s: not an archive of numpy.savez, but %s", f.path, cmp.Or(own.Kind(f.path),
+			"another file; data.name = \"csv\" reads tables in text form"))
 	case err != nil:
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
