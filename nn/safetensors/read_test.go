@@ -75,7 +75,8 @@ func TestTensorsCoverTheFile(t *testing.T) {
 			tensorFile(`{"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,4]}}`, 4),
 		},
 		{
-			"integers", `its values are "I16"; they must be F32, F64, F16 or BF16; leave out what is no weight: del state["a"]`,
+			"integers", `tensor "a": its values are "I16"; they must be F32, F64, F16 or BF16; ` +
+				`leave out what is no weight: del state["a"]`,
 			tensorFile(`{"a":{"dtype":"I16","shape":[2],"data_offsets":[0,4]}}`, 4),
 		},
 		{"no tensors", "it has no tensors", tensorFile("{}", 0)},

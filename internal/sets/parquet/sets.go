@@ -103,7 +103,7 @@ func (o *own) unused() {
 		}
 	}
 	if slices.ContainsFunc(names, func(name string) bool { return ownsets.Splits(name, nil) }) {
-		way = "; test samples are those of files whose names have the word test"
+		way = "; test samples come from files whose names have the word test"
 	}
 	if names != nil {
 		o.fed.Notes = append(o.fed.Notes, "columns that nothing is made of: "+oneline.Names(names)+way)

@@ -205,7 +205,7 @@ func TestDecimalLabels(t *testing.T) {
 		t.Errorf("1.00 and 2.50 are %v", targets)
 	}
 	for _, note := range []string{
-		"columns that nothing is made of: split; test samples are those of files whose names have the word test",
+		"columns that nothing is made of: split; test samples come from files whose names have the word test",
 	} {
 		if !slices.Contains(fed.Notes, note) {
 			t.Errorf("notes %q, want %s", fed.Notes, note)
