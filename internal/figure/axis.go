@@ -66,7 +66,7 @@ func (a *Axis) layOut(lo, hi float64, most int) scale {
 		step = max(1, step)
 	}
 	s := scale{lo: step * math.Floor(lo/step), hi: step * math.Ceil(hi/step)}
-	decimals := max(0, -int(math.Floor(math.Log10(step)*(1+1e-12))))
+	decimals := max(0, -int(math.Floor(math.Log10(step)+1e-12)))
 	for i := math.Round(s.lo / step); i <= math.Round(s.hi/step); i++ {
 		s.ticks = append(s.ticks, tick{at: i * step, label: number(i*step, decimals)})
 	}

@@ -419,3 +419,29 @@ func TestPanelsInRows(t *testing.T) {
 		}
 	}
 }
+
+// TestNarrow draws panels one below the other on a phone, and leaves out numbers that would overlap.
+func TestNarrow(t *testing.T) {
+	line := Line{Name: "a", Points: []Point{{X: 0.001, Y: 1}, {X: 0.006, Y: 2}}}
+	panel := Panel{X: Axis{Label: "x"}, Y: Axis{Label: "y"}, Lines: []Line{line}}
+	heights := map[float64]float64{}
+	for _, width := range []float64{1300, 340} {
+		f := &Figure{Name: "narrow", Title: "Narrow", Width: 1300, Panels: []Panel{panel, panel, panel}}
+		f.Narrow(width)
+		heights[width] = f.sheet(Light).height
+		var text strings.Builder
+		if err := f.Write(&text, SVG, Light); err != nil {
+			t.Fatal(err)
+		}
+		if told := strings.Contains(text.String(), ">0.002<"); told != (width == 1300) {
+			t.Errorf("%v points: 0.002 is told: %t", width, told)
+		}
+	}
+	if heights[340] < 1.5*heights[1300] {
+		t.Errorf("heights %v", heights)
+	}
+	parallel := &Figure{Width: 1300, Panels: []Panel{{Heat: &Heat{}}}}
+	if parallel.Narrow(340); parallel.Width != manyWidth {
+		t.Errorf("a map of %v points", parallel.Width)
+	}
+}

@@ -166,8 +166,9 @@ func TestNextOfRuns(t *testing.T) {
 		o.Run.Curve = append(o.Run.Curve, result.CurvePoint{Round: round, TestError: 1 / float64(round)})
 	}
 	want := []Step{{
-		"the test error still fell by 25 % of itself from round 30 to 40: train longer", []string{"rounds=80"},
-		"fedfast run 'found it/config.toml' --set rounds=80",
+		Why:     "the test error still fell by 25 % of itself from round 30 to 40: train longer",
+		Sets:    []string{"rounds=80"},
+		Command: "fedfast run 'found it/config.toml' --set rounds=80",
 	}}
 	if got := o.Next(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)

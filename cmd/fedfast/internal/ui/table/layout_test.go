@@ -107,3 +107,18 @@ a name  with a value of its own\x1b[2J
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 }
+
+// TestWrapsAsAShellReads has a command go on in the next line, unless a word of it is quoted, and a number keep
+// its unit.
+func TestWrapsAsAShellReads(t *testing.T) {
+	const quoted = "fedfast tune 'found it/config.toml' --seeds 5"
+	for text, want := range map[string][]string{
+		"fedfast tune first --seeds 5 --study all": {"fedfast tune first " + goesOn, "--seeds 5 --study all"},
+		quoted:                                   {quoted},
+		"17 (45.45 % of 11), 52 (36.36 % of 11)": {"17 (45.45 % of 11), 52", "(36.36 % of 11)"},
+	} {
+		if got := wrap(text, 26); !slices.Equal(got, want) {
+			t.Errorf("%q is wrapped to %q, want %q", text, got, want)
+		}
+	}
+}
