@@ -117,7 +117,7 @@ func Plan(ctx context.Context, cells []Cell, o Options, dir string) (jobs []*Job
 				return nil, nil, err
 			}
 			// Others look up the table of the first one.
-			j.left = len(o.Only) > 0 && !slices.Contains(o.Only, seed) && !(t.OneTable && seed == 1)
+			j.left = len(o.Only) > 0 && !slices.Contains(o.Only, seed) && (!t.OneTable || seed != 1)
 			source := of[t.Shares]
 			if t.Values != nil {
 				j.values = first[t.Values.Key]
