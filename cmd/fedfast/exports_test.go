@@ -110,7 +110,7 @@ func TestExportsInPython(t *testing.T) {
 	t.Parallel()
 	blocks := slices.DeleteFunc(fence.FindAllStringSubmatch(readText(t, "fl/study/exports.md"), -1),
 		func(b []string) bool { return b[1] != "python" })
-	if len(blocks) != 7 {
+	if len(blocks) != 5 {
 		t.Fatalf("the page has %d blocks of Python", len(blocks))
 	}
 	dir, o := exported(t)
@@ -127,7 +127,6 @@ func TestExportsInPython(t *testing.T) {
 		"pandas":      fmt.Sprintf("trials %d rounds %d lowest rung %v\n", len(o.Trials), o.Rounds, lowest),
 		"sqlite3":     fmt.Sprintf("trials %d rounds %d lowest rung %v\n", len(o.Trials), o.Rounds, lowest),
 		"safetensors": "parameters 48670\n",
-		"json":        "parameters 48670\n",
 		"optuna":      fmt.Sprintf("trials %d best %d %v\n", len(o.Trials), best, *o.Trials[best].Score()),
 		"tensorboard": fmt.Sprintf("rounds %d first rung %d ", o.Trials[0].Rounds, o.Trials[0].Rungs[0].Round),
 	}
