@@ -17,7 +17,7 @@ import (
 // a blank field.
 func TestAssemblyKnowsOffsets(t *testing.T) {
 	args := map[string]reflect.Type{
-		"nnArgs": reflect.TypeFor[nnArgs](), "nnTaps": reflect.TypeFor[nnTaps](), "tnArgs": reflect.TypeFor[tnArgs](), "ntArgs": reflect.TypeFor[ntArgs](), "tsArgs": reflect.TypeFor[tsArgs](),
+		"nnArgs": reflect.TypeFor[nnArgs](), "nnTaps": reflect.TypeFor[nnTaps](), "tnArgs": reflect.TypeFor[tnArgs](), "ntArgs": reflect.TypeFor[ntArgs](), "tsArgs": reflect.TypeFor[tsArgs](), "blockArgs": reflect.TypeFor[blockArgs](),
 		"poolArgs": reflect.TypeFor[poolArgs](), "lrnArgs": reflect.TypeFor[lrnArgs](),
 		"maximaArgs": reflect.TypeFor[maximaArgs](), "appendArgs": reflect.TypeFor[appendArgs](),
 		"sparseWeightsArgs": reflect.TypeFor[sparseWeightsArgs](), "sparseInputArgs": reflect.TypeFor[sparseInputArgs](),

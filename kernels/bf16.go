@@ -9,6 +9,9 @@ type bf16Table struct {
 	nt   func(g *NT)
 	step func(t *TNStep)
 
+	nnBlocks func(g *NN) // sums in blocks
+	tnBlocks func(t *TN)
+
 	// pair rounds rows of groups of 16 floats of two sources, the second other bytes
 	// after the first, to pairs of a float of each. The rows are step bytes apart,
 	// those of dst dstStep. join leaves 16 floats of the first before 16 of the

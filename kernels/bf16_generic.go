@@ -9,6 +9,7 @@ import (
 // bf16Generic is the plain Go level, of the same bits as assembly.
 var bf16Generic = bf16Table{
 	nn: nnBF16Generic, nnFloats: nnBF16Generic, tn: tnBF16Generic, nt: ntBF16Generic, step: stepInParts, pair: pairGeneric, join: joinGeneric, round: roundGeneric,
+	nnBlocks: nnBlocksGeneric, tnBlocks: tnBlocksGeneric,
 	peak: peakBF16Generic, peakFLOPs: 4,
 }
 

@@ -8,7 +8,7 @@ import "fmt"
 func CheckBF16() error {
 	why := fmt.Sprintf("level %v does not use", current)
 	switch {
-	case current == Generic, current == AVX512 && hasBF16:
+	case current == Generic, current == AMX, current == AVX512 && hasBF16:
 		return nil
 	case current == AVX512:
 		why = "this processor lacks"

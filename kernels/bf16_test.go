@@ -233,6 +233,11 @@ func (c nnCase) runBF16(t *testing.T, r *rand.Rand, floats bool) {
 	for _, s := range []*kernelstest.Slice{a, b, bias, out} {
 		s.Check(t, fmt.Sprintf("%+v", c))
 	}
+	blocks := append([]float32(nil), old...)
+	if g.C = blocks; !floats {
+		g.Blocks = true
+		kernels.GemmNN(&g)
+	}
 	for i := range g.M {
 		for j := range g.N {
 			want := float32(0)
@@ -242,17 +247,49 @@ func (c nnCase) runBF16(t *testing.T, r *rand.Rand, floats bool) {
 			case c.acc:
 				want = old[i*g.Ldc+j]
 			}
+			inBlocks := want
 			for s := range c.segs {
+				at := func(k int) (x, y float32) { return a.Data[i*c.lda+s*c.segStride+k], pairs(s*c.k+k, j) }
 				for k := range terms {
-					want = kernels.Dot2(want, a.Data[i*c.lda+s*c.segStride+k], pairs(s*c.k+k, j))
+					x, y := at(k)
+					want = kernels.Dot2(want, x, y)
 				}
+				inBlocks = addBlocks(inBlocks, terms, at)
 			}
 			if c.relu && want < 0 {
 				want = 0
 			}
 			sameNumber(t, out.Data[i*g.Ldc+j], want, "%+v: row %d, column %d", c, i, j)
+			if c.relu && inBlocks < 0 {
+				inBlocks = 0
+			}
+			if got := blocks[i*g.Ldc+j]; !floats && !equal(got, inBlocks) {
+				t.Fatalf("%+v: row %d, column %d in blocks: %v, want %v", c, i, j, got, inBlocks)
+			}
 		}
 	}
+}
+
+// addBlocks adds to acc the products of n pairs, in blocks of 16.
+func addBlocks(acc float32, n int, at func(k int) (x, y float32)) float32 {
+	normal := func(x float32) float32 {
+		if math.Abs(float64(x)) < 0x1p-126 {
+			return float32(math.Copysign(0, float64(x)))
+		}
+		return x
+	}
+	for from := 0; from < n; from += 16 {
+		var sums [2]float32
+		for k := from; k < min(from+16, n); k++ {
+			x, y := at(k)
+			for half := range sums { // Dot2 of one product and of nothing
+				mask, left := uint32(0xffff0000), 16-16*half
+				sums[half] = kernels.Dot2(sums[half], bits(math.Float32bits(x)<<left&mask), bits(math.Float32bits(y)<<left&mask))
+			}
+		}
+		acc = normal(normal(acc) + normal(sums[0]+sums[1]))
+	}
+	return acc
 }
 
 // TestBF16TN does so for weight gradients.
@@ -279,18 +316,28 @@ func TestBF16TN(t *testing.T) {
 				for _, s := range []*kernelstest.Slice{a, g, out} {
 					s.Check(t, "TN")
 				}
+				blocks := append([]float32(nil), old...)
+				c.C, c.Blocks = blocks, true
+				kernels.GemmTN(&c)
 				for k := range c.K {
 					for j := range c.N {
 						at, want := j/16*c.CRows*16+k*16+j%16, float32(0)
 						if c.Accumulate {
 							want = old[at]
 						}
+						inBlocks := want
 						for s := range c.Segs {
+							pairs := func(m int) (x, y float32) { return a.Data[s*c.ASeg+m*c.Lda+k], g.Data[s*c.GSeg+m*c.Ldg+j] }
 							for m := range c.M {
-								want = kernels.Dot2(want, a.Data[s*c.ASeg+m*c.Lda+k], g.Data[s*c.GSeg+m*c.Ldg+j])
+								x, y := pairs(m)
+								want = kernels.Dot2(want, x, y)
 							}
+							inBlocks = addBlocks(inBlocks, c.M, pairs)
 						}
 						sameNumber(t, out.Data[at], want, "M %d K %d N %d: row %d, column %d", c.M, c.K, c.N, k, j)
+						if !equal(blocks[at], inBlocks) {
+							t.Fatalf("M %d K %d N %d Segs %d in blocks: row %d, column %d: %v, want %v", c.M, c.K, c.N, c.Segs, k, j, blocks[at], inBlocks)
+						}
 					}
 				}
 			}

@@ -5,7 +5,7 @@
 //
 // Every kernel exists once per [Level]: AVX-512 and AVX2 assembly on amd64, NEON
 // assembly on arm64, and plain Go everywhere. The level is chosen once when the
-// program starts. The environment variable FEDFAST_CPU (generic, avx2, avx512,
+// program starts. The environment variable FEDFAST_CPU (generic, avx2, avx512, amx,
 // neon) lowers it; a name that is unknown, or that this processor cannot run, is
 // ignored here (the command line tool reports it). The build tag purego leaves the
 // assembly out.

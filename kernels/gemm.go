@@ -38,6 +38,10 @@ type NN struct {
 	// paired with zeros, and there is one segment.
 	BF16, Floats bool
 
+	// Blocks, with BF16 and without Floats, has the sum of each segment in blocks of 32
+	// numbers: see blockPairs.
+	Blocks bool
+
 	Edges *Edges // of A, whose rows have zeros there; nil: none
 }
 
@@ -65,6 +69,7 @@ type TN struct {
 	Cols       int  // G and, with Accumulate, C hold zeros in the columns from it on, see NN; 0 means N
 	Accumulate bool // start from C
 	BF16       bool // A and G hold pairs of bf16, of two rows; see NN
+	Blocks     bool // as in NN
 }
 
 // gemmTable holds the matrix products of one level. The functions get checked
@@ -106,7 +111,7 @@ const (
 	msgShort = "kernels: slice is too short for its shape"
 
 	msgEdges  = "kernels: Edges of segments of another length"
-	msgFloats = "kernels: Floats without BF16, or with several segments"
+	msgFloats = "kernels: Floats or Blocks without BF16, both, or Floats with several segments"
 )
 
 // GemmNN computes g's product. It panics if a size is negative, N is not a multiple
@@ -131,6 +136,8 @@ func GemmNN(g *NN) {
 	switch {
 	case h.Floats:
 		bf16s.nnFloats(noescape(&h))
+	case h.Blocks:
+		bf16s.nnBlocks(noescape(&h))
 	case h.BF16:
 		bf16s.nn(noescape(&h))
 	default:
@@ -154,7 +161,7 @@ func (g *NN) check() {
 	if g.Accumulate && g.Bias != nil {
 		panic(msgBias)
 	}
-	if g.Floats && (!g.BF16 || g.Segs > 1) {
+	if g.Floats && (!g.BF16 || g.Segs > 1) || g.Blocks && (!g.BF16 || g.Floats) {
 		panic(msgFloats)
 	}
 	if g.Edges != nil && g.Edges.terms != g.K {
@@ -214,11 +221,14 @@ func GemmTN(t *TN) {
 	if raceEnabled {
 		h.race()
 	}
-	if h.BF16 {
+	switch {
+	case h.Blocks:
+		bf16s.tnBlocks(noescape(&h))
+	case h.BF16:
 		bf16s.tn(noescape(&h))
-		return
+	default:
+		gemms.tn(noescape(&h))
 	}
-	gemms.tn(noescape(&h))
 }
 
 func (t *TN) check() {

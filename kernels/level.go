@@ -12,19 +12,21 @@ import (
 type Level uint8
 
 // The levels. AVX2 stands for AVX2 with FMA3 and POPCNT; AVX512 for the conjunction
-// of AVX-512 F, DQ, BW and VL; NEON for arm64's Advanced SIMD.
+// of AVX-512 F, DQ, BW and VL; AMX for these with AVX512_BF16 and AMX's products of
+// bf16, on Linux; NEON for arm64's Advanced SIMD.
 const (
 	Generic Level = iota
 	AVX2
 	AVX512
+	AMX
 	NEON
 	numLevels = iota
 )
 
-var levelNames = [numLevels]string{"generic", "avx2", "avx512", "neon"}
+var levelNames = [numLevels]string{"generic", "avx2", "avx512", "amx", "neon"}
 
-// String returns the name that FEDFAST_CPU and --cpu use: generic, avx2, avx512 or
-// neon.
+// String returns the name that FEDFAST_CPU and --cpu use: generic, avx2, avx512,
+// amx or neon.
 func (l Level) String() string {
 	if int(l) < len(levelNames) {
 		return levelNames[l]

@@ -6,6 +6,7 @@ import "github.com/klauspost/cpuid/v2"
 
 //go:generate go run -C _asm ./gemm
 //go:generate go run -C _asm ./gemm bf16
+//go:generate go run -C _asm ./blocks
 //go:generate go run -C _asm ./pointwise
 //go:generate go run -C _asm ./layers
 //go:generate go run -C _asm ./norm
@@ -21,6 +22,9 @@ func detect() []Level {
 		// Every processor with these four has BMI2, whose shifts make the masks.
 		if cpuid.CPU.Supports(cpuid.AVX512F, cpuid.AVX512DQ, cpuid.AVX512BW, cpuid.AVX512VL, cpuid.BMI2) {
 			levels = append(levels, AVX512)
+			if hasBF16 && hasAMX() {
+				levels = append(levels, AMX)
+			}
 		}
 	}
 	return levels
@@ -33,6 +37,9 @@ func assemble(l Level) {
 		bindAVX2()
 	case AVX512:
 		bindAVX512()
+	case AMX:
+		bindAVX512()
+		bf16s.nnBlocks, bf16s.tnBlocks = blocksOnTiles.nn, blocksOnTiles.tn
 	case Generic, NEON: // plain Go
 	}
 }
@@ -93,6 +100,7 @@ func bindAVX512() {
 	if hasBF16 {
 		bf16s = bf16Table{
 			nn: tilesBF16.multiply, nnFloats: floatsBF16.multiply, tn: tilesBF16.multiplyT, nt: tilesBF16.multiplyNT,
+			nnBlocks: blocksBF16.nn, tnBlocks: blocksBF16.tn,
 			step: tilesBF16.step, pair: pairBF16, join: joinBF16, round: roundBF16, peak: peakBF16, peakFLOPs: 24 * 4 * 16,
 		}
 	}

@@ -20,7 +20,7 @@ type Function struct {
 
 var (
 	textLine   = regexp.MustCompile(`^TEXT ·(\w+)\(SB\)`)
-	levelName  = regexp.MustCompile(`(AVX2|AVX512|BF16)(x\d+)?$`)
+	levelName  = regexp.MustCompile(`(AVX2|AVX512|BF16|AMX)(x\d+)?$`)
 	wideVector = regexp.MustCompile(`\b[YZ]\d+\b`)
 	evexOnly   = regexp.MustCompile(`\b(Z\d+|K[0-7]|[XY](1[6-9]|2\d|3[01]))\b`)
 	framePtr   = regexp.MustCompile(`\bBP\b`)

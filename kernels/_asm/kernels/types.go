@@ -5,10 +5,11 @@
 package kernels
 
 type (
-	nnArgs struct{}
-	tnArgs struct{}
-	ntArgs struct{}
-	tsArgs struct{}
+	nnArgs    struct{}
+	tnArgs    struct{}
+	ntArgs    struct{}
+	tsArgs    struct{}
+	blockArgs struct{}
 
 	poolArgs struct{}
 	lrnArgs  struct{}
@@ -33,4 +34,4 @@ type (
 	}
 )
 
-var _ = []any{nnArgs{}, tnArgs{}, ntArgs{}, tsArgs{}, poolArgs{}, lrnArgs{}, maximaArgs{}, appendArgs{}, sparseWeightsArgs{}, sparseInputArgs{}, sgdRates{}, adamRates{}, dropout{}, channelTap{}}
+var _ = []any{nnArgs{}, tnArgs{}, ntArgs{}, tsArgs{}, blockArgs{}, poolArgs{}, lrnArgs{}, maximaArgs{}, appendArgs{}, sparseWeightsArgs{}, sparseInputArgs{}, sgdRates{}, adamRates{}, dropout{}, channelTap{}}

@@ -1,0 +1,5 @@
+//go:build !linux && !purego
+
+package kernels
+
+func hasAMX() bool { return false }
