@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tensor"
 )
 
@@ -76,9 +77,15 @@ func gemmRow(name string, m, n, k int) row {
 // low returns the row with one in bf16 beside it, which f makes of a copy. What it
 // measures includes the rounding of what is multiplied, as a layer does it.
 func (r row) low(f func(low *row)) row {
-	b := r
-	f(&b)
-	r.bf16 = &b
+	same := r
+	r.lower = func(p nn.Precision) *row {
+		if p != nn.BF16 {
+			return nil
+		}
+		low := same
+		f(&low)
+		return &low
+	}
 	return r
 }
 
@@ -193,7 +200,7 @@ func convRow() row {
 
 // convBF16 is the convolution with products of bf16.
 func convBF16() tensor.ConvBF16 {
-	return tensor.NewConv(convSize+convKernel-1, convSize+convKernel-1, convIn, convOut, convKernel, convKernel, 1, false).BF16()
+	return tensor.NewConv(convSize+convKernel-1, convSize+convKernel-1, convIn, convOut, convKernel, convKernel, 1, false).BF16(false)
 }
 
 // convDWRow is its weight gradient: one product per kernel row.

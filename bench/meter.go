@@ -119,7 +119,7 @@ func gains(results []Result) {
 	for i := range results {
 		x := &results[i]
 		for _, y := range results {
-			if x.Precision == nn.BF16.String() && y.Precision == nn.FP32.String() && x.alike(&y) {
+			if x.Precision != nn.FP32.String() && y.Precision == nn.FP32.String() && x.alike(&y) {
 				x.Gain = x.SamplesPerSecond / y.SamplesPerSecond
 			}
 		}
@@ -223,10 +223,9 @@ func (m *meter) time(reps int, f func()) float64 {
 // samplePeak returns one sample of the peak in GFLOP/s, of products in that
 // precision.
 func (m *meter) samplePeak(p nn.Precision) float64 {
-	probe := kernels.PeakProbe
-	if p == nn.BF16 {
-		probe = kernels.PeakBF16
-	}
+	probe := map[nn.Precision]func(int) int64{
+		nn.FP32: kernels.PeakProbe, nn.BF16: kernels.PeakBF16, nn.BF16AMX: kernels.PeakBlocks,
+	}[p]
 	for rounds := 1 << 10; ; rounds *= 2 {
 		start := m.clock.now()
 		flops := probe(rounds)

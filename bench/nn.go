@@ -43,7 +43,13 @@ func stepRow(net network, n int, o string) row {
 		torch: &torchJob{op: "step", net: net, batch: n, optimizer: o},
 	}
 	r.steps(net.Model)
-	return r.low(func(low *row) { low.steps(net.WithPrecision(nn.BF16)) })
+	same := r
+	r.lower = func(p nn.Precision) *row {
+		low := same
+		low.steps(net.WithPrecision(p))
+		return &low
+	}
+	return r
 }
 
 // steps measures training steps of a model: one at a time, or all of a client of the suite
@@ -67,9 +73,13 @@ func forwardRows(ctx context.Context, cfg Config) ([]row, error) {
 			model: net.Model, setup: func() func() { return evaluation(net.Model, n) },
 			torch: &torchJob{op: "forward", net: net, batch: n},
 		}
-		return []row{r.low(func(low *row) {
-			low.setup = func() func() { return evaluation(net.WithPrecision(nn.BF16), n) }
-		})}
+		same := r
+		r.lower = func(p nn.Precision) *row {
+			low := same
+			low.setup = func() func() { return evaluation(net.WithPrecision(p), n) }
+			return &low
+		}
+		return []row{r}
 	})
 }
 

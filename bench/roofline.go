@@ -76,7 +76,7 @@ func (r roofline) layer(w *nn.Work, n int, p nn.Precision, params int64, optimiz
 	}
 	const float = 4
 	weight := int64(float)
-	if p == nn.BF16 && optimizer == "" {
+	if p != nn.FP32 && optimizer == "" {
 		weight /= 2
 	}
 	near, far := float*samples*values, weight*weights

@@ -129,7 +129,7 @@ func (r *Report) columns() []string {
 
 // low says whether the report has rows in bf16.
 func (r *Report) low() bool {
-	return slices.ContainsFunc(r.Results, func(x Result) bool { return x.Precision == nn.BF16.String() })
+	return slices.ContainsFunc(r.Results, func(x Result) bool { return x.Precision != nn.FP32.String() })
 }
 
 // rounds says whether the report has rows of rounds.

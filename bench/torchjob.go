@@ -42,7 +42,7 @@ const settle = 20 * time.Millisecond
 
 // lossTolerance is how far the losses of a network may differ between fedfast and a
 // PyTorch of a precision, as a share of one plus the loss.
-var lossTolerance = map[nn.Precision]float64{nn.FP32: 1e-3, nn.BF16: 2e-2}
+var lossTolerance = map[nn.Precision]float64{nn.FP32: 1e-3, nn.BF16: 2e-2, nn.BF16AMX: 2e-2}
 
 // enter prepares the job in every PyTorch and precision. What a PyTorch cannot run is
 // among the rivals, as failed; an error is of fedfast's own.
@@ -70,7 +70,7 @@ func (r *rival) prepare(ctx context.Context) error {
 	}
 	in := j.net.Input()
 	job := map[string]any{
-		"op": j.op, "name": j.net.name, "layers": j.net.layers, "vocab": in.Vocab, "steps": in.Seq, "precision": r.precision.String(),
+		"op": j.op, "name": j.net.name, "layers": j.net.layers, "vocab": in.Vocab, "steps": in.Seq, "precision": map[bool]string{true: "fp32", false: "bf16"}[r.precision == nn.FP32],
 		"classes": j.net.Classes(), "labels": j.net.LabelsPerExample(), "batch": j.batch, "optimizer": j.optimizer,
 		"clients": j.clients, "samples": j.samples, "processes": j.processes,
 	}

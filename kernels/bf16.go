@@ -23,6 +23,9 @@ type bf16Table struct {
 
 	peak      func(n int) // n rounds of independent additions of two products on registers
 	peakFLOPs int
+
+	peakBlocks      func(n int) // as peak, of products in blocks
+	peakBlocksFLOPs int
 }
 
 var bf16s bf16Table
@@ -176,6 +179,14 @@ func PeakBF16(n int) int64 {
 		runPeak(bf16s.peak, min(left, peakCall))
 	}
 	return int64(max(n, 0)) * int64(bf16s.peakFLOPs)
+}
+
+// PeakBlocks is PeakBF16 for sums in blocks.
+func PeakBlocks(n int) int64 {
+	for left := n; left > 0; left -= peakCall {
+		runPeak(bf16s.peakBlocks, min(left, peakCall))
+	}
+	return int64(max(n, 0)) * int64(bf16s.peakBlocksFLOPs)
 }
 
 // runPair is a Go function of its own so that the runtime can interrupt a loop of

@@ -1,5 +1,7 @@
 package kernels
 
+import "sync"
+
 // blockPairs is how many pairs of a sum are a block: 32 numbers. NN.Blocks and TN.Blocks have
 // each segment of a sum in such blocks, the last one as it comes: from 0, the products of
 // the low halves and those of the high halves are one chain of fused multiply-adds each;
@@ -48,6 +50,9 @@ type blockTiles struct {
 // blockFloats is how many pairs of A are repaired or turned at a time.
 const blockFloats = 8192
 
+// blockSpace is memory for them, which on a stack would be cleared for each product.
+var blockSpace = sync.Pool{New: func() any { return new([blockFloats + Width]float32) }}
+
 // blocksFrom returns a multiple of blockPairs of at least n.
 func blocksFrom(n int) int { return (n + blockPairs - 1) &^ (blockPairs - 1) }
 
@@ -71,8 +76,9 @@ func (t *blockTiles) nn(g *NN) {
 
 // nnRepaired is nn with A repaired, as many blocks as there is memory for at a time.
 func (t *blockTiles) nnRepaired(g *NN) {
-	var space [blockFloats + Width]float32
-	a := aligned(noescape(&space)[:])
+	space := blockSpace.Get().(*[blockFloats + Width]float32)
+	defer blockSpace.Put(space)
+	a := aligned(space[:])
 	run := min(blocksFrom(g.K), blockFloats/t.rows&^(blockPairs-1))
 	segs := max(blockFloats/t.rows/run, 1)
 	for i := 0; i < g.M; i += t.rows {
@@ -143,8 +149,9 @@ func (t *blockTiles) tn(g *TN) {
 		tnGeneric(g)
 		return
 	}
-	var space [blockFloats + Width]float32
-	a := aligned(noescape(&space)[:])
+	space := blockSpace.Get().(*[blockFloats + Width]float32)
+	defer blockSpace.Put(space)
+	a := aligned(space[:])
 	run := min(blocksFrom(g.M), blockFloats/Width)
 	segs := max(blockFloats/Width/run, 1)
 	args := blockArgs{

@@ -22,6 +22,16 @@ DATA repaired<>+56(SB)/4, $0x09080d0c
 DATA repaired<>+60(SB)/4, $0x0b0a0f0e
 GLOBL repaired<>(SB), RODATA|NOPTR, $64
 
+DATA wholeTiles<>+0(SB)/8, $0x0000000000000001
+DATA wholeTiles<>+8(SB)/8, $0x0000000000000000
+DATA wholeTiles<>+16(SB)/8, $0x0040004000400040
+DATA wholeTiles<>+24(SB)/8, $0x0040004000400040
+DATA wholeTiles<>+32(SB)/8, $0x0000000000000000
+DATA wholeTiles<>+40(SB)/8, $0x0000000000000000
+DATA wholeTiles<>+48(SB)/8, $0x1010101010101010
+DATA wholeTiles<>+56(SB)/8, $0x0000000000000000
+GLOBL wholeTiles<>(SB), RODATA|NOPTR, $64
+
 // func repairBF16(dst *float32, src *float32, rows int, ld int, dstLd int, k int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·repairBF16(SB), NOSPLIT, $0-48
@@ -3095,6 +3105,42 @@ stored1:
 	JMP  group1
 
 done1:
+	// TILERELEASE
+	LONG $0x4978e2c4
+	BYTE $0xc0
+	VZEROUPPER
+	RET
+
+// func peakAMX(n int)
+// Requires: AMX_BF16, AVX
+TEXT ·peakAMX(SB), NOSPLIT, $0-8
+	MOVQ n+0(FP), CX
+	LEAQ wholeTiles<>+0(SB), DX
+
+	// LDTILECFG (DX)
+	LONG    $0x4978e2c4
+	BYTE    $0x02
+	PCALIGN $0x40
+
+loop:
+	// TDPBF16PS T6, T4, T0
+	LONG $0x5c4ae2c4
+	BYTE $0xc4
+
+	// TDPBF16PS T7, T4, T1
+	LONG $0x5c42e2c4
+	BYTE $0xcc
+
+	// TDPBF16PS T6, T5, T2
+	LONG $0x5c4ae2c4
+	BYTE $0xd5
+
+	// TDPBF16PS T7, T5, T3
+	LONG $0x5c42e2c4
+	BYTE $0xdd
+	DECQ CX
+	JNE  loop
+
 	// TILERELEASE
 	LONG $0x4978e2c4
 	BYTE $0xc0

@@ -43,3 +43,8 @@ func blocksBF16x6(args *blockArgs)
 //
 //go:noescape
 func blocksAMX(args *blockArgs)
+
+// peakAMX runs n times four independent products of tiles.
+//
+//go:noescape
+func peakAMX(n int)

@@ -40,6 +40,7 @@ func assemble(l Level) {
 	case AMX:
 		bindAVX512()
 		bf16s.nnBlocks, bf16s.tnBlocks = blocksOnTiles.nn, blocksOnTiles.tn
+		bf16s.peakBlocks, bf16s.peakBlocksFLOPs = peakAMX, 4*16*16*64
 	case Generic, NEON: // plain Go
 	}
 }
@@ -102,6 +103,7 @@ func bindAVX512() {
 			nn: tilesBF16.multiply, nnFloats: floatsBF16.multiply, tn: tilesBF16.multiplyT, nt: tilesBF16.multiplyNT,
 			nnBlocks: blocksBF16.nn, tnBlocks: blocksBF16.tn,
 			step: tilesBF16.step, pair: pairBF16, join: joinBF16, round: roundBF16, peak: peakBF16, peakFLOPs: 24 * 4 * 16,
+			peakBlocks: peakBF16, peakBlocksFLOPs: 24 * 4 * 16,
 		}
 	}
 	acts = actTable{expAVX512, sigmoidAVX512, tanhAVX512, reluBackwardAVX512, reluAddAVX512}

@@ -12,9 +12,9 @@ type Abilities struct {
 	// ReLU returns the layer with a ReLU after it that it computes itself; nil leaves it
 	// to a layer of its own.
 	ReLU func() Layer
-	// Rounded returns the layer with products whose factors are rounded to bf16; nil
-	// computes in float32 in any precision.
-	Rounded func() Layer
+	// Rounded returns the layer with products whose factors are rounded to bf16, in one of
+	// its precisions; nil computes in float32 in any precision.
+	Rounded func(p Precision) Layer
 	// Narrow cuts the layer to a share of its channels, see Model.Narrow. A layer that
 	// computes the same with any channels has Follow.
 	Narrow func(n Narrowing) (Narrowed, error)

@@ -34,7 +34,7 @@ type Attention struct {
 	// others start two dense layers.
 	Init Init
 
-	bf16 bool // rounds the factors of products
+	bf16, amx bool // rounds the factors of products; their sums have the order of AMX
 	// factor, if not 0, multiplies queries, keys and values in training: HeteroFL's
 	// scaler (Diao et al. 2021) of a sub-network.
 	factor float32
@@ -47,7 +47,7 @@ func (Attention) Kind() string { return "attention" }
 func (l Attention) Abilities() Abilities {
 	return Abilities{
 		Init:    func(i Init) Layer { l.Init = i; return l },
-		Rounded: func() Layer { l.bf16 = true; return l },
+		Rounded: func(p Precision) Layer { l.bf16, l.amx = true, p == BF16AMX; return l },
 		Narrow: func(n Narrowing) (Narrowed, error) {
 			if n.Channels%max(l.Heads, 1) != 0 {
 				return Narrowed{}, fmt.Errorf("%d heads of %d channels at width %v; the heads must divide the channels", l.Heads, n.Channels, n.Width)
@@ -103,11 +103,11 @@ func (l Attention) Bind(in Flow) (Bound, error) {
 	case l.MaskPadding && in.aligned() != nil:
 		return nil, in.aligned()
 	}
-	project, err := Dense{Units: 3 * in.C, Init: l.Init, steps: true, bf16: l.bf16}.bind(in, false)
+	project, err := Dense{Units: 3 * in.C, Init: l.Init, steps: true, bf16: l.bf16, amx: l.amx}.bind(in, false)
 	if err != nil {
 		return nil, err
 	}
-	out, err := Dense{Units: in.C, Init: l.Init, steps: true, bf16: l.bf16}.bind(in, false)
+	out, err := Dense{Units: in.C, Init: l.Init, steps: true, bf16: l.bf16, amx: l.amx}.bind(in, false)
 	if err != nil {
 		return nil, err
 	}

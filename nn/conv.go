@@ -28,7 +28,7 @@ type Conv2D struct {
 	NoBias bool
 	Init   Init
 
-	bf16 bool // rounds the factors of products
+	bf16, amx bool // rounds the factors of products; their sums have the order of AMX
 }
 
 // Kind returns "conv".
@@ -39,7 +39,7 @@ func (l Conv2D) Abilities() Abilities {
 	return Abilities{
 		Init:    func(i Init) Layer { l.Init = i; return l },
 		ReLU:    func() Layer { return fusedConv{Conv2D: l} },
-		Rounded: func() Layer { l.bf16 = true; return l },
+		Rounded: func(p Precision) Layer { l.bf16, l.amx = true, p == BF16AMX; return l },
 		Narrow: func(n Narrowing) (Narrowed, error) {
 			l.Filters = n.Of(l.Filters)
 			return n.Made(l, l.Filters)
@@ -61,6 +61,10 @@ func (l Conv2D) Bind(in Flow) (Bound, error) {
 	}
 	return b, nil
 }
+
+// leastBlock is how many numbers a row of a window has in a convolution whose sums are in
+// blocks: fewer leave tiles of AMX mostly empty.
+const leastBlock = 32
 
 // fusedConv is a convolution followed by a ReLU. With maskLater, the max-pool
 // that follows does the ReLU's part of the backward pass; halved says that the
@@ -108,7 +112,8 @@ func (l Conv2D) bind(in Flow, relu, mask bool) (*boundConv, error) {
 		t = tensor.NewPaddedConv(in.H, in.W, in.Ld(), kernels.Pad(l.Filters), l.Kernel, l.KernelW, l.Stride, rows, columns)
 	}
 	t = t.Of(in.C, l.Filters)
-	return &boundConv{l: l, in: in, t: t, back: t.Input(), fast: newWinogradPlan(t, l.bf16), relu: relu, mask: mask}, nil
+	l.amx = l.amx && t.KW*t.C >= leastBlock
+	return &boundConv{l: l, in: in, t: t, back: t.Input(), fast: newWinogradPlan(t, l.bf16, l.amx), relu: relu, mask: mask}, nil
 }
 
 type boundConv struct {

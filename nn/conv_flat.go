@@ -25,7 +25,7 @@ type directConv struct {
 func (b *boundConv) direct(t tensor.Conv) directConv {
 	c := directConv{t: t, back: t.Input()}
 	if b.l.bf16 {
-		half := t.BF16()
+		half := t.BF16(b.l.amx)
 		c.half = &half
 	}
 	return c

@@ -24,14 +24,14 @@ type winogradPlan struct {
 	group                int // samples of a call
 }
 
-func newWinogradPlan(t tensor.Conv, bf16 bool) winogradPlan {
+func newWinogradPlan(t tensor.Conv, bf16, blocks bool) winogradPlan {
 	p := winogradPlan{group: 1}
 	p.weights, p.useWeights = t.Winograd()
 	if p.input, p.useInput = t.WinogradInput(); !p.useWeights {
 		p.useInput = false
 	}
 	if bf16 {
-		p.weights, p.input = p.weights.BF16(), p.input.BF16()
+		p.weights, p.input = p.weights.BF16(blocks), p.input.BF16(blocks)
 		p.useInput = p.useInput && min(p.input.C, p.input.N) >= roundedLeast
 	}
 	for p.group < winogradGroup && p.group*p.weights.Tiles() < winogradRows {

@@ -155,7 +155,7 @@ func (d *deferredDense) begin(ws *Workspace, velocity []float32, batch, steps in
 		rounded = d.weights(ws.grad)
 	}
 	d.Deferred = d.b.t.Defer(batch*steps, batch, d.weights(w), d.weights(velocity), d.space, rounded, d.panel, d.dx)
-	d.run = &ws.late
+	d.Blocks, d.run = d.b.l.amx, &ws.late
 }
 
 // on reports whether the layer defers the steps at work.

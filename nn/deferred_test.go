@@ -131,7 +131,7 @@ func TestBeginLevels(t *testing.T) {
 	if kernelstest.Emulated() {
 		t.Skip("wide layers take minutes under emulation")
 	}
-	for _, p := range []Precision{FP32, BF16} {
+	for _, p := range []Precision{FP32, BF16, BF16AMX} {
 		var want []float32
 		kernelstest.ForEachLevel(t, func(t *testing.T) {
 			m := wideNet(t, p)

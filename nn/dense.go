@@ -17,7 +17,7 @@ type Dense struct {
 	NoBias bool
 	Init   Init
 
-	bf16 bool // rounds the factors of products
+	bf16, amx bool // rounds the factors of products; their sums have the order of AMX
 	// steps says that there are many rows, those of all steps of sequences, so that the
 	// gradient of the input is best made with transposed weights: each element is then
 	// one chain over the outputs, and no sum of lanes.
@@ -32,7 +32,7 @@ func (l Dense) Abilities() Abilities {
 	return Abilities{
 		Init:    func(i Init) Layer { l.Init = i; return l },
 		ReLU:    func() Layer { return denseReLU{l} },
-		Rounded: func() Layer { l.bf16 = true; return l },
+		Rounded: func(p Precision) Layer { l.bf16, l.amx = true, p == BF16AMX; return l },
 		Narrow: func(n Narrowing) (Narrowed, error) {
 			if n.Outputs {
 				return Narrowed{Channels: l.Units}, nil
@@ -165,9 +165,10 @@ func (b *boundDense) NewState(e *Env) State {
 	s := &denseState{b: b, w: e.Offset, bias: e.Offset + b.t.K*b.t.N, y: e.Output(), dx: e.Gradient()}
 	s.late = b.newDeferred(e)
 	if b.l.bf16 {
-		s.half = &tensor.DenseBF16{Dense: b.t}
+		across = across && b.t.N%(2*kernels.Width) == 0
+		s.half = &tensor.DenseBF16{Dense: b.t, Blocks: across && b.l.amx}
 		s.scratch = e.Scratch(s.half.Space(rows))
-		if across = across && b.t.N%(2*kernels.Width) == 0; across {
+		if across {
 			s.pairs = e.Arena.Alloc(tensor.PairedRows(b.t.K) * b.t.N)
 		}
 	} else if s.thin = b.thin(e); b.t.N%pageFloats == 0 {

@@ -39,7 +39,7 @@ func TestFrozen(t *testing.T) {
 		m.Init(w, 6)
 		same("frozen anew", w, 3, new(Frozen))
 	}
-	for _, p := range []Precision{FP32, BF16} {
+	for _, p := range []Precision{FP32, BF16, BF16AMX} {
 		if p.Check() != nil {
 			continue
 		}

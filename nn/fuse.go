@@ -27,8 +27,8 @@ func fuse(layers []Layer, to binding) []placed {
 		if a := l.Abilities(); a.within != nil {
 			l = a.within(to)
 		}
-		if a := l.Abilities(); a.Rounded != nil && to.precision == BF16 {
-			l = a.Rounded()
+		if a := l.Abilities(); a.Rounded != nil && to.precision != FP32 {
+			l = a.Rounded(to.precision)
 		}
 		if len(out) > 0 {
 			last := &out[len(out)-1]

@@ -24,8 +24,8 @@ type GroupedConv2D struct {
 	NoBias bool
 	Init   Init
 
-	relu bool // is followed by a ReLU
-	bf16 bool // rounds the factors of products
+	relu      bool // is followed by a ReLU
+	bf16, amx bool // rounds the factors of products; their sums have the order of AMX
 }
 
 // Kind returns "conv".
@@ -36,7 +36,7 @@ func (l GroupedConv2D) Abilities() Abilities {
 	return Abilities{
 		Init:    func(i Init) Layer { l.Init = i; return l },
 		ReLU:    func() Layer { l.relu = true; return l },
-		Rounded: func() Layer { l.bf16 = true; return l },
+		Rounded: func(p Precision) Layer { l.bf16, l.amx = true, p == BF16AMX; return l },
 		Narrow:  l.narrow,
 		Blocks:  l.blocks,
 		Torch: func(t *Torch) {
@@ -97,7 +97,7 @@ func (l GroupedConv2D) Bind(in Flow) (Bound, error) {
 		return nil, fmt.Errorf("a kernel that reaches over %s pixels on an image of %d x %d; a valid convolution needs the image to be as large", sides(high, wide), in.H, in.W)
 	}
 	b := &boundGrouped{l: l, in: in, d: l.Dilation, part: Flow{H: in.H, W: in.W, C: in.C / l.Groups}}
-	conv := Conv2D{Filters: l.Filters / l.Groups, Kernel: l.Kernel, KernelW: l.KernelW, Stride: l.Stride, Same: l.Same, Pad: l.Pad, NoBias: l.NoBias, Init: l.Init, bf16: l.bf16}
+	conv := Conv2D{Filters: l.Filters / l.Groups, Kernel: l.Kernel, KernelW: l.KernelW, Stride: l.Stride, Same: l.Same, Pad: l.Pad, NoBias: l.NoBias, Init: l.Init, bf16: l.bf16, amx: l.amx}
 	if b.d > 1 {
 		b.top, b.left = rows, columns
 		h, w := in.H+2*rows, in.W+2*columns

@@ -26,7 +26,7 @@ type GRU struct {
 	// one kernel of I+H inputs and 3H outputs. Their biases are zero.
 	Init Init
 
-	bf16 bool // rounds the factors of products
+	bf16, amx bool // rounds the factors of products; their sums have the order of AMX
 }
 
 // Kind returns "gru".
@@ -36,7 +36,7 @@ func (GRU) Kind() string { return "gru" }
 func (l GRU) Abilities() Abilities {
 	return Abilities{
 		Init:    func(i Init) Layer { l.Init = i; return l },
-		Rounded: func() Layer { l.bf16 = true; return l },
+		Rounded: func(p Precision) Layer { l.bf16, l.amx = true, p == BF16AMX; return l },
 		Narrow: func(n Narrowing) (Narrowed, error) {
 			l.Hidden = n.Of(l.Hidden)
 			return n.Made(l, l.Hidden)

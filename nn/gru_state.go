@@ -20,7 +20,7 @@ type gruState struct {
 func (b *boundGRU) NewState(e *Env) State {
 	hp, rows := b.hp, b.in.Seq*e.Samples
 	s := &gruState{
-		recurrent: newRecurrent(e, e.Offset, rows, b.in.C, b.in.Ld(), b.l.Hidden, 3, e.NeedDX, b.l.bf16),
+		recurrent: newRecurrent(e, e.Offset, rows, b.in.C, b.in.Ld(), b.l.Hidden, 3, e.NeedDX, b.l.bf16, b.l.amx),
 		b:         b, needDX: e.NeedDX, out: e.Output(),
 		gates: e.Arena.Alloc(rows * 3 * hp), recur: e.Arena.Alloc(rows * 3 * hp),
 		h: e.Arena.Alloc(rows * hp), dh: e.Arena.Alloc(rows * hp),

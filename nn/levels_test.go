@@ -63,7 +63,7 @@ func TestDrawnNetworks(t *testing.T) {
 		}
 		n++
 		b := images(m, 1+n%7)
-		for _, p := range []Precision{FP32, BF16} {
+		for _, p := range []Precision{FP32, BF16, BF16AMX} {
 			var first []float32
 			kernelstest.ForEachLevel(t, func(t *testing.T) {
 				if err := p.Check(); err != nil {

@@ -42,7 +42,7 @@ type LSTM struct {
 	// inputs and 4H outputs, with a zero bias.
 	Init Init
 
-	bf16 bool // rounds the factors of products
+	bf16, amx bool // rounds the factors of products; their sums have the order of AMX
 }
 
 // Kind returns "lstm".
@@ -52,7 +52,7 @@ func (LSTM) Kind() string { return "lstm" }
 func (l LSTM) Abilities() Abilities {
 	return Abilities{
 		Init:    func(i Init) Layer { l.Init = i; return l },
-		Rounded: func() Layer { l.bf16 = true; return l },
+		Rounded: func(p Precision) Layer { l.bf16, l.amx = true, p == BF16AMX; return l },
 		Narrow: func(n Narrowing) (Narrowed, error) {
 			l.Hidden = n.Of(l.Hidden)
 			return n.Made(l, l.Hidden)

@@ -38,7 +38,7 @@ func (b *boundLSTM) NewState(e *Env) State {
 	for i := range b.l.Layers {
 		width, ld := b.inputs(i)
 		l := lstmLayer{
-			recurrent: newRecurrent(e, at, rows, width, ld, b.l.Hidden, 4, i > 0 || e.NeedDX, b.l.bf16),
+			recurrent: newRecurrent(e, at, rows, width, ld, b.l.Hidden, 4, i > 0 || e.NeedDX, b.l.bf16, b.l.amx),
 			bias:      e.Arena.Alloc(4 * hp),
 			gates:     e.Arena.Alloc(rows * 4 * hp),
 			c:         e.Arena.Alloc(rows * hp),

@@ -21,11 +21,14 @@ type Precision uint8
 const (
 	FP32 Precision = iota
 	BF16
+	// BF16AMX is BF16, but the sums of convolutions, LSTMs, GRUs and dense layers on steps
+	// are in the order of Intel's AMX, whose tiles it uses where there are some.
+	BF16AMX
 )
 
-var precisions = []string{"fp32", "bf16"}
+var precisions = []string{"fp32", "bf16", "bf16-amx"}
 
-// String returns fp32 or bf16.
+// String returns fp32, bf16 or bf16-amx.
 func (p Precision) String() string {
 	if int(p) < len(precisions) {
 		return precisions[p]
@@ -47,7 +50,7 @@ func ParsePrecision(name string) (Precision, error) {
 // Check returns an error, of one line, if the processor at the level in use cannot
 // train with the precision.
 func (p Precision) Check() error {
-	if p == BF16 {
+	if p != FP32 {
 		return kernels.CheckBF16()
 	}
 	return nil

@@ -10,15 +10,19 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// forBF16 runs f on the levels that multiply numbers of bf16.
-func forBF16(t *testing.T, f func(t *testing.T)) {
+// forBF16 runs f in each precision of bf16, on the levels that multiply its numbers.
+func forBF16(t *testing.T, f func(t *testing.T, p Precision)) {
 	t.Helper()
-	kernelstest.ForEachLevel(t, func(t *testing.T) {
-		if err := BF16.Check(); err != nil {
-			t.Skip(err)
-		}
-		f(t)
-	})
+	for _, p := range []Precision{BF16, BF16AMX} {
+		t.Run(p.String(), func(t *testing.T) {
+			kernelstest.ForEachLevel(t, func(t *testing.T) {
+				if err := p.Check(); err != nil {
+					t.Skip(err)
+				}
+				f(t, p)
+			})
+		})
+	}
 }
 
 // TestBF16Sequences compares loss and gradients of recurrent networks, which have no
@@ -34,8 +38,8 @@ func TestBF16Sequences(t *testing.T) {
 				b := sequences(m, n, c.mask)
 				ref := newLSTMReference(c.ref, m.Export(w))
 				loss, slopes := ref.loss(b), slopeTable{}
-				forBF16(t, func(t *testing.T) {
-					ws := m.WithPrecision(BF16).NewWorkspace()
+				forBF16(t, func(t *testing.T, p Precision) {
+					ws := m.WithPrecision(p).NewWorkspace()
 					r := ws.Gradient(w, b, TrainOpts{})
 					if got := r.Loss / float64(r.Count); math.Abs(got-loss) > 0.005*loss {
 						t.Errorf("mean loss %.9f, want %.9f", got, loss)
@@ -53,11 +57,11 @@ func TestBF16Sequences(t *testing.T) {
 func TestBF16Chunks(t *testing.T) {
 	for name, m := range map[string]*Model{"plain": dropoutNet(t), "blocks": blockNet(t), "smooth": smoothNet(t)} {
 		t.Run(name, func(t *testing.T) {
-			m = m.WithPrecision(BF16)
-			if _, ok := m.head(); ok && m.chunk()%2 > 0 {
-				t.Errorf("chunks of %d samples", m.chunk())
-			}
-			forBF16(t, func(t *testing.T) {
+			forBF16(t, func(t *testing.T, p Precision) {
+				m := m.WithPrecision(p)
+				if _, ok := m.head(); ok && m.chunk()%2 > 0 {
+					t.Errorf("chunks of %d samples", m.chunk())
+				}
 				b := images(m, 13)
 				want := train(m, m.newWorkspace(14), b)
 				for _, chunk := range []int{2, 6} {
@@ -89,8 +93,8 @@ func TestBF16Images(t *testing.T) {
 			for i := range b.X {
 				b.X[i] = float32(s.IntN(5) - 2)
 			}
-			forBF16(t, func(t *testing.T) {
-				exact, ws := m.NewWorkspace(), m.WithPrecision(BF16).NewWorkspace()
+			forBF16(t, func(t *testing.T, p Precision) {
+				exact, ws := m.NewWorkspace(), m.WithPrecision(p).NewWorkspace()
 				want, r := exact.Gradient(w, b, TrainOpts{}), ws.Gradient(w, b, TrainOpts{})
 				share := 0.01
 				if want.Loss != r.Loss {
@@ -140,6 +144,9 @@ func TestBF16Networks(t *testing.T) {
 	}
 	t.Setenv("FEDFAST_CPU", kernels.Current().String()) // the only level to test
 	forEachNet(t, func(t *testing.T, m *Model) {
+		m = m.WithPrecision(BF16AMX)
+		t.Run("step in blocks", func(t *testing.T) { testStep(t, m, rules[0]) })
+		t.Run("allocations in blocks", func(t *testing.T) { testAllocations(t, m) })
 		m = m.WithPrecision(BF16)
 		t.Run("step", func(t *testing.T) { testStep(t, m, rules[0]) })
 		t.Run("reuse", func(t *testing.T) { testWorkspaceReuse(t, m) })
@@ -151,14 +158,14 @@ func TestBF16Networks(t *testing.T) {
 // TestBF16Levels holds that plain Go and assembly train to the same bits.
 func TestBF16Levels(t *testing.T) {
 	check := func(t *testing.T, m *Model, b *Batch) {
-		m = m.WithPrecision(BF16)
-		var first []float32
-		forBF16(t, func(t *testing.T) {
+		first := map[Precision][]float32{}
+		forBF16(t, func(t *testing.T, p Precision) {
+			m := m.WithPrecision(p)
 			w := train(m, m.NewWorkspace(), b)
-			if first == nil {
-				first = w
+			if first[p] == nil {
+				first[p] = w
 			}
-			sameBits(t, w, first, kernels.Current().String())
+			sameBits(t, w, first[p], kernels.Current().String())
 		})
 	}
 	n := 5

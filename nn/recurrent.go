@@ -72,10 +72,11 @@ type recurrentPairs struct {
 	// of the gradients of the gates.
 	in, out []float32
 	panel   []float32 // of weights that are turned
+	blocks  bool      // sums are in blocks
 }
 
 // newRecurrent makes room for rows of an input of a width, ld apart, and parameters at an offset.
-func newRecurrent(e *Env, at, rows, width, ld, hidden, gates int, input, bf16 bool) recurrent {
+func newRecurrent(e *Env, at, rows, width, ld, hidden, gates int, input, bf16, blocks bool) recurrent {
 	hp := kernels.Pad(hidden)
 	columns := gates * hp
 	w := recurrent{width: width, hidden: hidden, hp: hp, columns: columns, wx: at, wh: at + width*columns}
@@ -84,14 +85,15 @@ func newRecurrent(e *Env, at, rows, width, ld, hidden, gates int, input, bf16 bo
 	if bf16 {
 		turned = func(rows int) []float32 { return e.Arena.Alloc(tensor.TurnedPairs(rows, columns)) }
 		w.pairs = &recurrentPairs{
-			wx:    e.Arena.Alloc(tensor.PairedRows(width) * columns),
-			wh:    e.Arena.Alloc(tensor.PairedRows(hidden) * columns),
-			x:     e.Arena.Alloc(rows * ld / 2),
-			h:     e.Arena.Alloc(e.Samples * hp / 2),
-			grads: e.Arena.Alloc(rows * columns / 2),
-			in:    e.Arena.Alloc(tensor.PairedRows(rows) * max(ld, hp)),
-			out:   e.Arena.Alloc(tensor.PairedRows(rows) * columns),
-			panel: e.Arena.Alloc(kernels.Width * max(width, hidden)),
+			blocks: blocks,
+			wx:     e.Arena.Alloc(tensor.PairedRows(width) * columns),
+			wh:     e.Arena.Alloc(tensor.PairedRows(hidden) * columns),
+			x:      e.Arena.Alloc(rows * ld / 2),
+			h:      e.Arena.Alloc(e.Samples * hp / 2),
+			grads:  e.Arena.Alloc(rows * columns / 2),
+			in:     e.Arena.Alloc(tensor.PairedRows(rows) * max(ld, hp)),
+			out:    e.Arena.Alloc(tensor.PairedRows(rows) * columns),
+			panel:  e.Arena.Alloc(kernels.Width * max(width, hidden)),
 		}
 	}
 	if w.whT = turned(hidden); input {
@@ -110,6 +112,7 @@ func (w *recurrent) project(r *Run, gates, bias, x []float32, ldx, rows int) {
 		}
 		kernels.RoundPairs(p.x, x[:rows*ldx])
 		g.K, g.A, g.Lda, g.B, g.BF16 = tensor.PairedRows(w.width), p.x, ldx/2, p.wx, true
+		g.Blocks = p.blocks
 	}
 	kernels.GemmNN(&g)
 }
@@ -121,6 +124,7 @@ func (w *recurrent) step(r *Run, to, bias, h []float32, n int) {
 	if p := w.pairs; p != nil {
 		kernels.RoundPairs(p.h, h[:n*w.hp])
 		g.K, g.A, g.Lda, g.B, g.BF16 = tensor.PairedRows(w.hidden), p.h, w.hp/2, p.wh, true
+		g.Blocks = p.blocks
 	}
 	kernels.GemmNN(&g)
 }
@@ -161,6 +165,7 @@ func (w *recurrent) turned(to []float32, ld, columns int, grads []float32, rows 
 	if p := w.pairs; p != nil {
 		kernels.RoundPairs(p.grads, grads[:rows*w.columns])
 		g.K, g.A, g.Lda, g.BF16 = w.columns/2, p.grads, w.columns/2, true
+		g.Blocks = p.blocks
 	}
 	kernels.GemmNN(&g)
 }
@@ -188,6 +193,7 @@ func (w *recurrent) product(t kernels.TN, add bool, paired []float32) {
 			tensor.PairSamples(paired, t.G, w.columns, t.M, w.columns)
 		}
 		t.M, t.A, t.G, t.BF16 = tensor.PairedRows(t.M), p.in, paired, true
+		t.Blocks = p.blocks
 	}
 	kernels.GemmTN(&t)
 }

@@ -28,7 +28,7 @@ func (SqueezeExcitation) Kind() string { return "squeeze" }
 func (l SqueezeExcitation) Abilities() Abilities {
 	return Abilities{
 		Init:    func(i Init) Layer { l.Init = i; return l },
-		Rounded: func() Layer { l.bf16 = true; return l },
+		Rounded: func(Precision) Layer { l.bf16 = true; return l },
 		Narrow: func(n Narrowing) (Narrowed, error) {
 			l.Units = n.Of(l.Units)
 			return n.Kept(l)

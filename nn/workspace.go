@@ -187,7 +187,7 @@ func (m *Model) chunk() int {
 		if g := m.groups.most(); n > g {
 			n -= n % g // no small group at the end
 		}
-		if m.precision == BF16 {
+		if m.precision != FP32 {
 			n += n % 2 // so that the head's pairs of neighbouring rows are the pairs of the whole batch
 		}
 	}

@@ -22,6 +22,7 @@ type Conv struct {
 	outPixel int  // floats from one output pixel to the next; 0 means N
 	in, out  int  // floats of an input and output pixel that are not always zero; 0 means C and N
 	bf16     bool // channels are pairs of bf16
+	blocks   bool // sums of these are in blocks
 	edges    *kernels.Edges
 }
 
@@ -110,7 +111,7 @@ func (v Conv) Forward(y []float32, yRow int, x []float32, xRow int, w, bias []fl
 func (v Conv) ForwardRows(y []float32, yRow, from, to int, x []float32, xRow int, w, bias []float32, relu bool) {
 	g := kernels.NN{
 		M: v.OW, N: v.N, K: v.terms(), Cols: v.out, Lda: v.Stride * v.C, SegStride: xRow,
-		BRows: v.Rows(), Bias: bias, Ldc: v.outStep(), ReLU: relu, BF16: v.bf16, Edges: v.edges,
+		BRows: v.Rows(), Bias: bias, Ldc: v.outStep(), ReLU: relu, BF16: v.bf16, Blocks: v.blocks, Edges: v.edges,
 	}
 	for r := from; r < to; r++ {
 		lo, hi := v.window(r)

@@ -14,20 +14,20 @@ type ConvBF16 struct {
 	tall bool // rows of the kernel are paired
 }
 
-// BF16 returns v with products of bf16.
-func (v Conv) BF16() ConvBF16 {
-	c := ConvBF16{v: v, half: v, back: v.Input().pairs(), tall: v.C%2 > 0}
-	c.half.C, c.half.in, c.half.bf16 = v.C/2, (v.in+1)/2, true
+// BF16 returns v with products of bf16, with sums in blocks if told so.
+func (v Conv) BF16(blocks bool) ConvBF16 {
+	c := ConvBF16{v: v, half: v, back: v.Input().pairs(blocks), tall: v.C%2 > 0}
+	c.half.C, c.half.in, c.half.bf16, c.half.blocks = v.C/2, (v.in+1)/2, true, blocks
 	c.half = c.half.withEdges()
 	return c
 }
 
 // pairs returns the convolutions of pairs of channels.
-func (c ConvInput) pairs() ConvInput {
+func (c ConvInput) pairs(blocks bool) ConvInput {
 	phases := c.phases
 	c.phases = nil
 	for _, p := range phases {
-		p.C, p.in, p.weights, p.bf16 = p.C/2, (p.in+1)/2, p.weights/2, true
+		p.C, p.in, p.weights, p.bf16, p.blocks = p.C/2, (p.in+1)/2, p.weights/2, true, blocks
 		p.Conv = p.withEdges()
 		c.phases = append(c.phases, p)
 	}
@@ -106,7 +106,7 @@ func (c ConvBF16) ForwardRows(y []float32, yRow, from, to int, pairs, bias []flo
 	k := v.KW * v.C
 	g := kernels.NN{
 		M: v.OW, N: v.N, K: k, Cols: v.out, Lda: v.Stride * v.C, SegStride: 2 * row,
-		BRows: PairedRows(v.KH) * k, Bias: bias, Ldc: v.outStep(), ReLU: relu, BF16: true, Edges: v.edges,
+		BRows: PairedRows(v.KH) * k, Bias: bias, Ldc: v.outStep(), ReLU: relu, BF16: true, Blocks: c.half.blocks, Edges: v.edges,
 	}
 	for r := from; r < to; r++ {
 		top := r*v.Stride - v.Top // row -1 of the image, of zeros, is paired with row 0
@@ -125,7 +125,7 @@ func (c ConvBF16) BackwardWeights(gw, x []float32, xRow int, dy []float32, dyRow
 	for r := range v.OH {
 		PairSamples(out[r*c.outputs():], dy[r*dyRow:], v.N, v.OW, v.N)
 	}
-	t := kernels.TN{M: m, Lda: 2 * v.Stride * v.C, GSeg: c.outputs(), Accumulate: accumulate, BF16: true}
+	t := kernels.TN{M: m, Lda: 2 * v.Stride * v.C, GSeg: c.outputs(), Accumulate: accumulate, BF16: true, Blocks: c.half.blocks}
 	v.weights(&t, gw, in, n, out)
 }
 

@@ -22,7 +22,11 @@ type Deferred struct {
 	// Of products in bf16: the pairs of rows of W0, and of its columns, turned; see
 	// DenseBF16.LoadWeights. Else nil.
 	pairs, turned []float32
+
+	Blocks bool // as in DenseBF16
 }
+
+func (d *Deferred) half() DenseBF16 { return DenseBF16{Dense: d.Dense, Blocks: d.Blocks} }
 
 // alongRows is how many kept rows are multiplied at a time, so that the lanes of the
 // products stay in a second-level cache.
@@ -68,7 +72,7 @@ func (d Dense) Defer(most, m int, w, room, scratch, rounded, panel []float32, dx
 // rounded; panel has 16*K floats.
 func (d *Deferred) Round(w, panel []float32) {
 	if d.pairs != nil {
-		DenseBF16{Dense: d.Dense}.LoadWeights(d.pairs, d.turned, w, panel)
+		d.half().LoadWeights(d.pairs, d.turned, w, panel)
 	}
 }
 
@@ -88,7 +92,7 @@ func (d *Deferred) Forward(y []float32, ldy int, x []float32, ldx, m int, w, bia
 		start = nil
 	}
 	if d.pairs != nil {
-		DenseBF16{Dense: d.Dense}.ForwardPairs(y, ldy, x, ldx, m, d.pairs, start, relu && !along, scratch)
+		d.half().ForwardPairs(y, ldy, x, ldx, m, d.pairs, start, relu && !along, scratch)
 	} else {
 		d.Dense.Forward(y, ldy, x, ldx, m, w, start, relu && !along)
 	}
@@ -112,13 +116,13 @@ func (d *Deferred) Forward(y []float32, ldy int, x []float32, ldx, m int, w, bia
 // scratch is the scratch memory of DenseBF16 after its Load.
 func (d *Deferred) BackwardInput(dx []float32, lddx int, dy []float32, lddy, m int, w []float32, rows Rows, lanes, scratch []float32) {
 	if d.turned != nil {
-		DenseBF16{Dense: d.Dense}.InputAcross(dx, lddx, m, d.turned, scratch)
+		d.half().InputAcross(dx, lddx, m, d.turned, scratch)
 	} else {
 		d.Dense.BackwardInput(dx, lddx, dy, lddy, m, w, lanes)
 	}
 	d.shrink(dx, lddx, m, d.K, rows.Alpha)
 	if d.pairs != nil {
-		l := DenseBF16{Dense: d.Dense}
+		l := d.half()
 		dy, _, _ = l.space(m, scratch)
 		lddy = apart(l.columns())
 	}
@@ -190,6 +194,7 @@ func (d *Deferred) Apply(w []float32, rows Rows) {
 		PairSamples(d.xp, d.x, d.K, r, d.K)
 		PairSamples(d.yp, d.dy, d.N, r, d.N)
 		t.M, t.A, t.G, t.BF16 = PairedRows(r), d.xp, d.yp, true
+		t.Blocks = d.Blocks
 	}
 	kernels.GemmTN(&t)
 }

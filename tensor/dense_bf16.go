@@ -10,6 +10,8 @@ import "github.com/fedfast/fedfast/kernels"
 type DenseBF16 struct {
 	Dense
 	Alone bool
+	// Blocks has the sums of ForwardPairs, InputAcross and WeightsPart in blocks.
+	Blocks bool
 }
 
 // pairs returns the pairs that m rows make.
@@ -64,7 +66,7 @@ func (d DenseBF16) LoadWeights(pairs, turned, w, scratch []float32) {
 func (d DenseBF16) ForwardPairs(y []float32, ldy int, x []float32, ldx, m int, pairs, bias []float32, relu bool, scratch []float32) {
 	ld := apart(PairedRows(d.K))
 	pairNeighbours(scratch, ld, x, ldx, m, d.K)
-	kernels.GemmNN(&kernels.NN{M: m, N: d.N, K: PairedRows(d.K), Cols: d.Cols, A: scratch, Lda: ld, B: pairs, Bias: bias, C: y, Ldc: ldy, ReLU: relu, BF16: true})
+	kernels.GemmNN(&kernels.NN{M: m, N: d.N, K: PairedRows(d.K), Cols: d.Cols, A: scratch, Lda: ld, B: pairs, Bias: bias, C: y, Ldc: ldy, ReLU: relu, BF16: true, Blocks: d.Blocks})
 }
 
 // InputAcross computes the gradient of the inputs for the m rows of Load with the
@@ -72,7 +74,7 @@ func (d DenseBF16) ForwardPairs(y []float32, ldy int, x []float32, ldx, m int, p
 // neighbours.
 func (d DenseBF16) InputAcross(dx []float32, lddx, m int, turned, scratch []float32) {
 	columns, _, _ := d.space(m, scratch)
-	kernels.GemmNN(&kernels.NN{M: m, N: kernels.Pad(d.K), K: d.N / 2, A: columns, Lda: apart(d.columns()), B: turned, C: dx, Ldc: lddx, BF16: true})
+	kernels.GemmNN(&kernels.NN{M: m, N: kernels.Pad(d.K), K: d.N / 2, A: columns, Lda: apart(d.columns()), B: turned, C: dx, Ldc: lddx, BF16: true, Blocks: d.Blocks})
 }
 
 // pairNeighbours makes pairs of neighbours in m rows of n floats.
@@ -133,7 +135,7 @@ func (d DenseBF16) inputPart(p Part, dx []float32, lddx int, columns []float32, 
 func (d DenseBF16) WeightsPart(p Part, gw []float32, rows, m int, accumulate bool, scratch []float32) {
 	_, x, dy := d.space(m, scratch)
 	kernels.GemmTN(&kernels.TN{
-		M: d.pairs(m), K: p.Rows, N: p.Cols, A: x[p.K:], Lda: apart(d.K), G: dy[p.J:], Ldg: apart(d.N), C: gw, CRows: rows, Accumulate: accumulate, BF16: true,
+		M: d.pairs(m), K: p.Rows, N: p.Cols, A: x[p.K:], Lda: apart(d.K), G: dy[p.J:], Ldg: apart(d.N), C: gw, CRows: rows, Accumulate: accumulate, BF16: true, Blocks: d.Blocks,
 	})
 }
 

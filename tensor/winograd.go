@@ -235,7 +235,7 @@ func (w Winograd) block(y Images, n int, s *winogradSpace, bias []float32, p, pa
 	if w.bf16 {
 		v, depth = w.channelPairs(s, n), w.C/2
 	}
-	g := kernels.NN{M: rows * w.cols, N: cols, K: depth, Lda: v.Ld, Ldc: cols, BF16: w.bf16}
+	g := kernels.NN{M: rows * w.cols, N: cols, K: depth, Lda: v.Ld, Ldc: cols, BF16: w.bf16, Blocks: w.blocks}
 	for i := range 16 {
 		g.A = v.Data[i*v.Plane+r*w.cols*v.Ld:]
 		g.B = s.u[i*cols*depth:]

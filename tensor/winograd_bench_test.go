@@ -36,7 +36,7 @@ func BenchmarkWinograd(b *testing.B) {
 		xRow, dyRow := (c.h+3)*c.c, (v.OW+4)*c.n
 		xSize, dySize := c.h*xRow, v.OH*dyRow
 		name := fmt.Sprintf("shape=%dx%dx%d-%d/isa=%s/", c.h, c.h, c.c, c.n, kernels.Current())
-		half, fast, fastBack := v.BF16(), f.BF16(), back.BF16()
+		half, fast, fastBack := v.BF16(false), f.BF16(false), back.BF16(false)
 		pairs, flippedPairs := make([]float32, half.WeightSize()), make([]float32, half.FlippedSize())
 		rounded := make([]float32, max(half.Space(), fast.Space(c.images), fastBack.Space(c.images)))
 		passes := map[string]func(){

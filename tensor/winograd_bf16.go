@@ -7,8 +7,8 @@ import "github.com/fedfast/fedfast/kernels"
 // weights over pairs of neighbouring tiles in a row; a last tile without a
 // neighbour is paired with zeros. A product has the relative error of its rounded
 // factors, up to 2^-8 in all; transforms and sums are as they are without.
-func (w Winograd) BF16() Winograd {
-	w.bf16 = true
+func (w Winograd) BF16(blocks bool) Winograd {
+	w.bf16, w.blocks = true, blocks
 	return w
 }
 

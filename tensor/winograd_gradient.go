@@ -18,7 +18,7 @@ func (w Winograd) Sums() int { return 16 * w.C * w.N }
 func (w Winograd) BackwardWeights(gw, sums []float32, dy Images, n int, scratch []float32, first, last bool) {
 	s := w.space(n, scratch)
 	v := s.v
-	t := kernels.TN{M: n * w.Tiles(), Accumulate: !first, BF16: w.bf16}
+	t := kernels.TN{M: n * w.Tiles(), Accumulate: !first, BF16: w.bf16, Blocks: w.blocks}
 	if w.bf16 {
 		v = w.tilePairs(s.v.Data, n, w.ld())
 		t.M = n * w.rows * PairedRows(w.cols)

@@ -67,7 +67,7 @@ func TestWinograd(t *testing.T) {
 				}
 				check("", f, b, 0, 0.02)
 				if kernels.CheckBF16() == nil && kernels.Current() != kernels.Generic { // which has the same bits: TestWinogradBits
-					check("bf16: ", f.BF16(), b.BF16(), 1<<16, 0.15) // 2^-8 of every product
+					check("bf16: ", f.BF16(false), b.BF16(false), 1<<16, 0.15) // 2^-8 of every product
 				}
 			})
 		})
@@ -127,15 +127,15 @@ func TestWinogradErrors(t *testing.T) {
 		if kernels.CheckBF16() != nil {
 			return
 		}
-		half := v.BF16()
+		half := v.BF16(false)
 		pairs, scratch := make([]float32, half.WeightSize()), make([]float32, half.Space())
 		half.Load(pairs, packed)
 		half.Image(in, row, scratch)
 		half.ForwardRows(direct, v.OW*v.N, 0, v.OH, pairs, nil, false, scratch)
-		ratio(t, "bf16: y", winogradForward(f.BF16(), x, packed, nil, 1), direct, y, 2)
+		ratio(t, "bf16: y", winogradForward(f.BF16(false), x, packed, nil, 1), direct, y, 2)
 		half.BackwardWeights(gw, in, row, dy, v.OW*v.N, false, scratch)
 		kernels.Unpack(plain, gw, v.Rows(), v.N, v.N)
-		kernels.Unpack(fast, winogradGradient(f.BF16(), x, dy, 1, 1), v.Rows(), v.N, v.N)
+		kernels.Unpack(fast, winogradGradient(f.BF16(false), x, dy, 1, 1), v.Rows(), v.N, v.N)
 		ratio(t, "bf16: dw", fast, plain, dw, 2)
 	})
 }
@@ -215,7 +215,7 @@ func TestWinogradBits(t *testing.T) {
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
 		got := both(t, f)
 		if kernels.CheckBF16() == nil {
-			rounded := both(t, f.BF16())
+			rounded := both(t, f.BF16(false))
 			if wantRounded == nil {
 				wantRounded = rounded
 			}
@@ -252,7 +252,7 @@ func TestWinogradKept(t *testing.T) {
 	}
 	v := NewConv(5, 6, 32, 80, 3, 3, 1, true)
 	f, _ := v.Winograd()
-	f = f.BF16()
+	f = f.BF16(false)
 	s := kernels.NewStream(3, 5)
 	x, w, kept := draw(s, v.H*v.W*v.C), draw(s, v.Rows()*v.N), make([]float32, v.Rows()*v.N)
 	want := winogradForward(f, x, w, nil, 1)

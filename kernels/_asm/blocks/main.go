@@ -48,11 +48,13 @@ const most = 6
 
 func main() {
 	pattern() // before the first function
+	sizes()
 	repair()
 	for rows := range most {
 		blocks(rows + 1)
 	}
 	amx()
+	peak()
 	file.Write("blocks")
 }
 
@@ -423,6 +425,36 @@ func amx() {
 		})
 		eachTile(func(p byte) { dot.StoreTile(p, at, stride) })
 	})
+	dot.Release()
+	end()
+}
+
+// sizes returns those of eight whole tiles.
+var sizes = sync.OnceValue(func() Mem {
+	m := GLOBL("wholeTiles", RODATA|NOPTR)
+	DATA(0, U64(1))
+	DATA(8, U64(0))
+	for i := range 4 {
+		DATA(16+8*i, U64(0x0040004000400040*uint64(1-i/2)))
+	}
+	DATA(48, U64(0x1010101010101010))
+	DATA(56, U64(0))
+	return m
+})
+
+// peak writes a loop that touches no memory, of four independent sums.
+func peak() {
+	begin("peakAMX", "(n int)", "runs n times four independent products of tiles.")
+	Load(Param("n"), count)
+	LEAQ(sizes(), reg.RDX)
+	dot.Configure(reg.RDX)
+	level.Align()
+	Label("loop")
+	for i := range 4 {
+		dot.AddTiles(byte(6+i%2), byte(4+i/2), byte(i))
+	}
+	DECQ(count)
+	JNE(LabelRef("loop"))
 	dot.Release()
 	end()
 }
