@@ -65,9 +65,10 @@ var guaranteed = map[string][]string{
 		"CMOV", "MMX+", "SSE", "SSE2", "AVX", "AVX2", "FMA3", "POPCNT", "BMI2", "AVX512F", "AVX512DQ", "AVX512BW",
 		"AVX512VL", "AVX512_BF16",
 	},
+	"AMX": {"CMOV", "SSE", "SSE2", "AVX", "AVX2", "AVX512F", "AMX_BF16"},
 }
 
-// LevelOf returns the level, AVX2, AVX512 or BF16 (AVX512 with AVX512_BF16), that a
+// LevelOf returns the level, AVX2, AVX512, BF16 (AVX512 with AVX512_BF16) or AMX, that a
 // function's name ends in (a tile height may follow), or "".
 func LevelOf(name string) string {
 	if m := levelName.FindStringSubmatch(name); m != nil {
