@@ -368,3 +368,107 @@ func noescape[T any](p *T) *T {
 	x := uintptr(unsafe.Pointer(p))
 	return *(**T)(unsafe.Pointer(&x))
 }
+
+const (
+	keepPanels = 2       // of a tile that keeps pairs
+	keepTerms  = 512     // most rows of floats that it rounds, half a first-level cache of pairs
+	keepLeast  = 1 << 15 // fewest floats of B for which memory for the pairs pays
+)
+
+// keeps reports whether what the first block of rows rounds should be kept for the
+// others.
+func (t *tiles) keeps(g *NN, tall int) bool {
+	first, _ := t.nnPlan.next(g.M, tall)
+	return t.keep != nil && first < g.M && t.keep[first-1] != nil && g.K*g.N >= keepLeast
+}
+
+// multiplyKept is multiplyRun with floats, which it rounds once: all blocks of rows go
+// over the pairs of a run of terms of two panels before the next run. Each later run goes
+// on from C.
+func (t *tiles) multiplyKept(g *NN, tall int) {
+	var space [keepPanels*keepTerms/2*Width + Width]float32
+	pairs := aligned(noescape(&space)[:])
+	runs := (g.K + keepTerms - 1) / keepTerms
+	run := ((g.K+runs-1)/runs + 1) &^ 1
+	args := g.args()
+	start, end := args.mode&^modeReLU, args.mode&modeReLU
+	panel := args.panel
+	for p := 0; p < g.N/Width; p += keepPanels {
+		args.panels = min(keepPanels, g.N/Width-p)
+		if g.Bias != nil {
+			args.bias = &g.Bias[p*Width]
+		}
+		args.mode = start
+		for k := 0; k < g.K; k += run {
+			n := min(run, g.K-k)
+			if k+n == g.K {
+				args.mode |= end
+			}
+			half := (n + 1) / 2
+			args.k, args.panel = n, panel
+			args.b, args.ahead, args.aheadStep = &g.B[(p*g.BRows+k)*Width], &pairs[0], 4*Width*half
+			for i := 0; i < g.M; {
+				rows, _ := t.nnPlan.next(g.M-i, tall)
+				args.a, args.c, args.blocks = &g.A[i*g.Lda+k/2], &g.C[i*g.Ldc+p*Width], 1
+				if i == 0 {
+					runNN(t.keep[rows-1], noescape(&args))
+					args.b, args.k, args.panel, args.segNext = &pairs[0], half, 4*Width*half, 0
+				} else {
+					runNN(t.pairs[rows-1], noescape(&args))
+				}
+				i += rows
+			}
+			args.mode = modeAccumulate
+		}
+	}
+}
+
+// Edges says where the rows of A in a product have zeros, as the windows of a
+// convolution do that reach over the sides of an image. A level may leave out the
+// products with them, which changes no bit of a sum of finite numbers that is not zero.
+type Edges struct {
+	terms       int      // of a segment
+	whole       []nnTaps // of all rows in one tile
+	first, last []nnTaps // of the first of several tiles and of the last
+}
+
+// edgeRows are the most rows of a tile that leave out something in a step.
+const edgeRows = 2
+
+// NewEdges returns the edges of a product whose K counts taps times step terms: row i has
+// zeros in its first before - i taps and in its last after - (M-1-i), if that is more
+// than 0.
+func NewEdges(step, taps, before, after int) *Edges {
+	return &Edges{step * taps, edges(step, taps, before, after), edges(step, taps, before, 0), edges(step, taps, 0, after)}
+}
+
+func edges(step, taps, before, after int) []nnTaps {
+	var list []nnTaps
+	for tap := range taps {
+		left := min(max(before-tap, 0), edgeRows)
+		if left == 0 {
+			if left = min(max(after-(taps-1-tap), 0), edgeRows); left > 0 {
+				left += edgeRows
+			}
+		}
+		if last := len(list) - 1; last >= 0 && list[last].left == left {
+			list[last].steps += step
+		} else {
+			list = append(list, nnTaps{step, left})
+		}
+	}
+	return append(list, nnTaps{})
+}
+
+// taps returns those of a tile that is the first of a product, the last, or both.
+func (e *Edges) taps(first, last bool) *nnTaps {
+	switch {
+	case first && last:
+		return &e.whole[0]
+	case first:
+		return &e.first[0]
+	case last:
+		return &e.last[0]
+	}
+	return nil
+}

@@ -78,3 +78,94 @@ func SetLevel(l Level) error {
 	bind(l)
 	return nil
 }
+
+// bind points every group of kernels at its implementation for level l.
+//
+// A group is one family of files around one table of function values. For a group
+// x:
+//
+//	x.go           type xTable struct { ... func values ... }; var xs xTable; the exported wrappers, which call xs.name(...)
+//	x_generic.go   var xGeneric = xTable{...}, the plain Go reference
+//	level_amd64.go bindAVX2 and bindAVX512 put what is of the level into xs
+//	level_arm64.go assemble does so for NEON
+//
+// To plug a group in, add one line below, and what has assembly to those files.
+func bind(l Level) {
+	current = l
+	gemms = gemmGeneric
+	bf16s = bf16Generic
+	acts = actGeneric
+	vectors = vectorGeneric
+	reduces = reduceGeneric
+	optims = optimGeneric
+	softmaxes = softmaxGeneric
+	columns = columnsGeneric
+	lstms = lstmGeneric
+	pools = poolGeneric
+	dropouts = dropoutGeneric
+	lrns = lrnGeneric
+	sparses = sparseGeneric
+	winograds = winogradGeneric
+	norms = normGeneric
+	curves = curveTable{}
+	rowNorms = rowNormTable{}
+	depthwises = depthwiseGeneric
+	assemble(l)
+}
+
+// CheckBF16 returns an error unless the level in use multiplies numbers of bf16:
+// AVX512 on a processor with AVX512_BF16 does so with its instructions, Generic step
+// by step with the same bits, slowly.
+func CheckBF16() error {
+	why := fmt.Sprintf("level %v does not use", current)
+	switch {
+	case current == Generic, current == AMX, current == AVX512 && hasBF16:
+		return nil
+	case current == AVX512:
+		why = "this processor lacks"
+	}
+	return fmt.Errorf("it needs AVX512_BF16, which %s; use fp32, or --cpu generic, which gives the same bits slowly", why)
+}
+
+// PeakProbe runs n rounds of independent fused multiply-adds that touch no memory,
+// at the level in use, and returns how many floating-point operations that was (two
+// for a multiply-add). Timing it measures the processor's peak; a round takes about
+// 10 to 25 ns on assembly levels, and n is split into calls of at most about 100
+// us.
+func PeakProbe(n int) int64 {
+	for left := n; left > 0; left -= peakCall {
+		runPeak(gemms.peak, min(left, peakCall))
+	}
+	return int64(max(n, 0)) * int64(gemms.peakFLOPs)
+}
+
+// peakCall is the most rounds of one call of assembly.
+const peakCall = 4096
+
+// runPeak is a Go function of its own so that the runtime can interrupt a loop of
+// calls.
+//
+//go:noinline
+func runPeak(f func(n int), n int) { f(n) }
+
+// ReadProbe reads x, at the level in use, and does nothing else with it: timing it
+// measures the bandwidth of the memory that holds x. It leaves out what follows the
+// last whole 512 bytes, and splits the rest into calls of at most about 100 us.
+func ReadProbe(x []float32) {
+	const lines = 8 // of a round
+	raceRead(x)
+	for left := len(x) / (lines * Width); left > 0; left -= readCall {
+		n := min(left, readCall)
+		runRead(gemms.read, &x[0], n*lines/2)
+		x = x[n*lines*Width:]
+	}
+}
+
+// readCall is the most rounds of one call of assembly: 1 MiB.
+const readCall = 2048
+
+// runRead is a Go function of its own so that the runtime can interrupt a loop of
+// calls.
+//
+//go:noinline
+func runRead(f func(x *float32, lines int), x *float32, lines int) { f(x, lines) }

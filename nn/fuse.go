@@ -1,6 +1,9 @@
 package nn
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // placed is a layer with its number, from 1, in the description of the model.
 type placed struct {
@@ -60,4 +63,100 @@ func fuse(layers []Layer, to binding) []placed {
 		out = append(out, now)
 	}
 	return out
+}
+
+// Span is a part of a packed parameter vector: the places [Lo, Hi). It holds whole
+// layers.
+type Span struct{ Lo, Hi int }
+
+func (s Span) empty() bool { return s.Lo >= s.Hi }
+
+// Len returns the number of packed floats.
+func (s Span) Len() int { return s.Hi - s.Lo }
+
+// Head returns the span of the last n layers with parameters, n >= 1; it is the
+// whole vector when there are no more than n. A residual block counts as one.
+func (m *Model) Head(n int) Span {
+	s := Span{0, m.nodes.size()}
+	for _, nd := range slices.Backward(m.nodes) {
+		if nd.size() == 0 {
+			continue
+		}
+		s.Lo = nd.offset
+		if n--; n == 0 {
+			break
+		}
+	}
+	return s
+}
+
+// BuffersOf returns where the buffers of the layers lie whose parameters a span has.
+func (m *Model) BuffersOf(s Span) Span {
+	var of Span
+	for _, nd := range m.nodes {
+		if at := m.nodes.size() + nd.buffer; nd.buffers() > 0 && nd.offset >= s.Lo && nd.offset+nd.size() <= s.Hi {
+			if of.empty() {
+				of.Lo = at
+			}
+			of.Hi = at + nd.buffers()
+		}
+	}
+	return of
+}
+
+// EndsDense reports whether the network ends in a dense layer, Head(1), so that its outputs
+// are linear in that layer's parameters.
+func (m *Model) EndsDense() bool {
+	last, ok := m.nodes[len(m.nodes)-1].Bound.(*boundDense)
+	return ok && !last.relu
+}
+
+// Features returns how many numbers the last layer takes for a sample, where that is a dense
+// layer, see EndsDense, after others with parameters, and a sample has one label; else 0.
+// Some may be padding, which is 0.
+func (m *Model) Features() int {
+	if !m.EndsDense() || m.Head(1).Lo == 0 || m.LabelsPerExample() > 1 {
+		return 0
+	}
+	return m.nodes[len(m.nodes)-1].Bound.(*boundDense).t.K
+}
+
+// tap is the last layer in a pass that looks at what it takes.
+type tap struct {
+	State
+	n int // numbers of a sample
+	x Act // of the chunk
+
+	// In a pass that trains:
+	aside  Aside
+	labels []int32 // of the chunk
+	scale  float32
+	loss   float64 // of the batch
+}
+
+// tapping returns the last layer with a tap.
+func (ws *Workspace) tapping(aside Aside) *tap {
+	return &tap{State: ws.states[len(ws.states)-1], n: ws.m.Features(), aside: aside}
+}
+
+func (t *tap) Forward(r *Run, x Act, lo, hi int) Act {
+	t.x = x
+	return t.State.Forward(r, x, lo, hi)
+}
+
+func (t *tap) Backward(r *Run, dy Act, lo, hi int) Act {
+	dx := t.State.Backward(r, dy, lo, hi)
+	for i, label := range t.labels {
+		if label >= 0 {
+			t.loss += t.aside.Add(r.Base+i, label, t.x.At(i, 0, 0)[:t.n], dx.At(i, 0, 0)[:t.n], t.scale)
+		}
+	}
+	return dx
+}
+
+// copyOut copies what the layer takes of a chunk to a batch's features, sample by sample.
+func (t *tap) copyOut(to []float32, r *Run) {
+	for i := range r.N {
+		copy(to[(r.Base+i)*t.n:][:t.n], t.x.At(i, 0, 0))
+	}
 }

@@ -2,10 +2,12 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 	"github.com/fedfast/fedfast/fl/study/cluster/internal/worker"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
 // WorkerOptions configure a worker. None of them affects a result.
@@ -41,4 +43,47 @@ type RefusedError = wire.RefusedError
 func Work(ctx context.Context, o WorkerOptions) error {
 	of := worker.Options(o)
 	return worker.New(of, worker.Studies(of)).Work(ctx)
+}
+
+// Folder is the folder of a cluster in the study's directory, and JoinFile the file in it
+// that workers need to join. Whoever can read it can join.
+const (
+	Folder   = wire.Folder
+	JoinFile = wire.JoinFile
+)
+
+// CheckAddress returns an error unless an address is HOST:PORT or the URL of an external
+// NATS server.
+func CheckAddress(address string) error { return wire.CheckAddress(address) }
+
+// vigil tracks how long trials have waited without any worker.
+type vigil struct {
+	first time.Duration // time before the first notice
+	since time.Time     // zero if nothing waits
+	next  time.Duration // when the next notice is due
+}
+
+func newVigil() vigil { return vigil{first: 5 * time.Second} }
+
+// look reports that trials wait: soon, then less and less often. Workers join with the join
+// file at a path.
+func (v *vigil) look(waits bool, joined int, notice func(string), path string) {
+	if !waits {
+		v.since = time.Time{}
+		return
+	}
+	if v.since.IsZero() {
+		v.since, v.next = time.Now(), v.first
+	}
+	waited := time.Since(v.since)
+	if waited < v.next {
+		return
+	}
+	v.next = min(2*v.next, v.next+time.Hour)
+	so := "none has joined yet"
+	if joined > 0 {
+		so = fmt.Sprintf("%d joined so far, none left", joined)
+	}
+	notice(fmt.Sprintf("no worker for %v (%s); add one with: fedfast worker --join %s", waited.Round(time.Second), so,
+		oneline.Path(path)))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -228,4 +229,94 @@ func (t tile) unroll() int {
 		return 4
 	}
 	return level.Unroll(t.rows * t.vecs())
+}
+
+// edge writes the tile function of one height for pairs of panels in which products with zeros are left out; see
+// nnArgs.taps.
+func edge(v isa, rows int) {
+	name := fmt.Sprintf("nnEdge%sx%d", v.name, rows)
+	begin(name, "(args *nnArgs)", "", "args", args)
+	fields(lda, nnLda, panel, nnPanel, cp, nnC, panels, nnPanels)
+	MOVQ(U32(0), Mem{Base: args, Disp: nnBAt})
+	MOVQ(U32(0), Mem{Base: args, Disp: nnBiasAt})
+	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
+	LEAQ(Mem{Base: lda, Index: lda, Scale: 4}, lda5)
+	t := tile{isa: v, rows: rows, panels: 2}
+
+	Label("group")
+	MOVQ(Mem{Base: args, Disp: nnA}, a0)
+	LEAQ(Mem{Base: a0, Index: lda5, Scale: 1}, a7)
+	LEAQ(Mem{Base: a7, Index: lda, Scale: 2}, a7)
+	MOVQ(Mem{Base: args, Disp: nnB}, bp)
+	ADDQ(Mem{Base: args, Disp: nnBAt}, bp)
+	nnStart(t)
+	MOVQ(Mem{Base: args, Disp: nnSegs}, tmp)
+	MOVQ(tmp, Mem{Base: args, Disp: nnSegsLeft})
+	Label("seg")
+	level.Taps(Mem{Base: args, Disp: nnTaps}, reg.R15, kc, tmp, rows, func(lo, hi int) {
+		t.stepOf(lo, hi, rowOf, func(p int) Mem { return bOf(v, p) })
+		ADDQ(U32(4), a0)
+		ADDQ(U32(4), a7)
+		ADDQ(U32(64), bp)
+	})
+	ADDQ(Mem{Base: args, Disp: nnSegNext}, a0)
+	ADDQ(Mem{Base: args, Disp: nnSegNext}, a7)
+	DECQ(Mem{Base: args, Disp: nnSegsLeft})
+	JNE(LabelRef("seg"))
+	nnStore(t)
+	ADDQ(U32(uint32(64*t.panels)), cp)
+	ADDQ(U32(uint32(64*t.panels)), Mem{Base: args, Disp: nnBiasAt})
+	for range t.panels {
+		ADDQ(panel, Mem{Base: args, Disp: nnBAt})
+	}
+	SUBQ(U32(uint32(t.panels)), panels)
+	JNE(LabelRef("group"))
+	end()
+}
+
+// read writes a loop that does nothing but read memory, in lines of 64 bytes, four at a time from either half of the
+// memory: two streams
+// are fetched faster than one. It needs AVX, so the AVX-512 level uses it too.
+func read() {
+	x, count, far := reg.RSI, reg.RCX, reg.RDX
+	begin("readAVX2", "(x *float32, lines int)", "reads 2*lines lines of 64 bytes; lines is a positive multiple of 4.", "x", x, "lines", count)
+	MOVQ(count, far)
+	SHLQ(Imm(6), far)
+	level.Align()
+	Label("loop")
+	for i := range 4 {
+		for h := range 2 {
+			VMOVUPS(Mem{Base: x, Disp: 64*i + 32*h}, ymm[2*i+h])
+			VMOVUPS(Mem{Base: x, Index: far, Scale: 1, Disp: 64*i + 32*h}, ymm[8+2*i+h])
+		}
+	}
+	ADDQ(U32(256), x)
+	SUBQ(Imm(4), count)
+	JNE(LabelRef("loop"))
+	end()
+}
+
+// peak writes a loop of fused multiply-adds that touches no memory: 12 independent sums, two rounds an iteration.
+func peak(v isa) {
+	TEXT("peak"+v.name, NOSPLIT, "func(n int)")
+	Doc("peak" + v.name + " runs n times 24 independent fused multiply-adds on registers.")
+	Load(Param("n"), kc)
+	t := tile{isa: v, rows: 6, panels: 2 / v.perPa}
+	if v.zmm {
+		t.panels = 2
+	}
+	t.zero()
+	x, y := t.reg(12), t.reg(13)
+	MOVL(U32(math.Float32bits(1.0/1024)), reg.EAX)
+	VMOVD(reg.EAX, reg.X12)
+	VBROADCASTSS(reg.X12, x)
+	VMOVAPS(x, y)
+	level.Align()
+	Label("loop")
+	for range 2 {
+		t.each(func(i, j int) { VFMADD231PS(x, y, t.acc(i, j)) })
+	}
+	DECQ(kc)
+	JNE(LabelRef("loop"))
+	end()
 }
