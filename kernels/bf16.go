@@ -23,9 +23,6 @@ type bf16Table struct {
 
 	peak      func(n int) // n rounds of independent additions of two products on registers
 	peakFLOPs int
-
-	peakBlocks      func(n int) // as peak, of products in blocks
-	peakBlocksFLOPs int
 }
 
 var bf16s bf16Table
@@ -181,12 +178,15 @@ func PeakBF16(n int) int64 {
 	return int64(max(n, 0)) * int64(bf16s.peakFLOPs)
 }
 
-// PeakBlocks is PeakBF16 for sums in blocks.
+// PeakBlocks is [PeakBF16] for sums in blocks, of tiles in a first-level cache.
 func PeakBlocks(n int) int64 {
-	for left := n; left > 0; left -= peakCall {
-		runPeak(bf16s.peakBlocks, min(left, peakCall))
+	const rows, cols, pairs = 16, 64, 64
+	var a, b, c [cols * pairs]float32
+	g := NN{M: rows, N: cols, K: pairs, A: a[:], Lda: pairs, B: b[:], C: c[:], Ldc: cols, BF16: true, Blocks: true}
+	for range n / pairs {
+		GemmNN(&g)
 	}
-	return int64(max(n, 0)) * int64(bf16s.peakBlocksFLOPs)
+	return int64(n / pairs * 4 * rows * cols * pairs)
 }
 
 // runPair is a Go function of its own so that the runtime can interrupt a loop of

@@ -26,12 +26,3 @@ var floatsBF16 = tiles{
 	keep:  []func(*nnArgs){7: nnKeepBF16x8, 9: nnKeepBF16x10, 13: nnKeepBF16x14},
 	pairs: tilesBF16.nn,
 }.planned()
-
-// blocksBF16 multiplies in blocks by AVX512_BF16.
-var blocksBF16 = blockTiles{
-	rows: 6, flops: maxFLOPs, repair: repairBF16,
-	run: []func(*blockArgs){blocksBF16x1, blocksBF16x2, blocksBF16x3, blocksBF16x4, blocksBF16x5, blocksBF16x6},
-}
-
-// blocksOnTiles does by AMX.
-var blocksOnTiles = blockTiles{rows: 16, flops: 16 * maxFLOPs, run: []func(*blockArgs){blocksAMX}}

@@ -10,7 +10,7 @@ import (
 var bf16Generic = bf16Table{
 	nn: nnBF16Generic, nnFloats: nnBF16Generic, tn: tnBF16Generic, nt: ntBF16Generic, step: stepInParts, pair: pairGeneric, join: joinGeneric, round: roundGeneric,
 	nnBlocks: nnBlocksGeneric, tnBlocks: tnBlocksGeneric,
-	peak: peakBF16Generic, peakFLOPs: 4, peakBlocks: peakBF16Generic, peakBlocksFLOPs: 4,
+	peak: peakBF16Generic, peakFLOPs: 4,
 }
 
 func nnBF16Generic(g *NN) {

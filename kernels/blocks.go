@@ -20,7 +20,7 @@ type blockArgs struct {
 	panels, rows      int // at least 1
 	mode              int // bits as in nnArgs
 
-	_ [7]int // the function's scratch: where it is in B, in segments of A and B, segments left, what is left or where it is in A, modes of the processor, where it is in the bias
+	_ [5]int // the function's scratch: where it is in B, in segments of A and B, segments left, where it is in the bias
 
 	tiles tileSizes
 }
@@ -33,118 +33,41 @@ type tileSizes struct {
 	rows       [16]uint8
 }
 
-// blockTiles drives the functions of a level for products in blocks.
-type blockTiles struct {
-	rows int // of the highest tile
+const (
+	blockRows   = 16            // of a tile of A or C
+	blockFLOPs  = 16 * 10 << 20 // most floating-point operations of one call, about 100 us
+	blockFloats = 8192          // pairs of A that are turned at a time
+)
 
-	// run[r-1] computes r rows, or run[0] any number where it is the only one.
-	run []func(*blockArgs)
-
-	// repair, if not nil, makes of rows of A, ld bytes apart, what run reads, with zeros after
-	// the last pair of a block.
-	repair func(dst, src *float32, rows, ld, dstLd, k int)
-
-	flops int // most floating-point operations of one call, about 100 us
-}
-
-// blockFloats is how many pairs of A are repaired or turned at a time.
-const blockFloats = 8192
-
-// blockSpace is memory for them, which on a stack would be cleared for each product.
+// blockSpace is memory for turned pairs, which on a stack would be cleared for each product.
 var blockSpace = sync.Pool{New: func() any { return new([blockFloats + Width]float32) }}
 
-// blocksFrom returns a multiple of blockPairs of at least n.
-func blocksFrom(n int) int { return (n + blockPairs - 1) &^ (blockPairs - 1) }
+// tilesAMX multiplies in blocks by a function for up to blockRows rows.
+type tilesAMX func(*blockArgs)
 
 // nn is GemmNN.
-func (t *blockTiles) nn(g *NN) {
+func (t tilesAMX) nn(g *NN) {
 	if g.Segs*g.K == 0 {
 		nnGeneric(g)
 		return
 	}
-	if t.repair != nil {
-		t.nnRepaired(g)
-		return
+	args := blockArgs{
+		lda: 4 * g.Lda, aNext: 4 * blockPairs, aSeg: 4 * g.SegStride, ldb: 4 * Width, bSeg: 4 * Width * g.K, bPanel: 4 * Width * g.BRows,
+		ldc: 4 * g.Ldc, cPanel: 4 * Width, segs: g.Segs, k: g.K, mode: g.args().mode,
 	}
-	args := g.blockArgs()
-	args.lda, args.aNext, args.aSeg, args.segs, args.k = 4*g.Lda, 4*blockPairs, 4*g.SegStride, g.Segs, g.K
-	for i := 0; i < g.M; i += t.rows {
-		args.a, args.rows = &g.A[i*g.Lda], min(t.rows, g.M-i)
-		t.nnPanels(g, &args, i, 0)
-	}
-}
-
-// nnRepaired is nn with A repaired, as many blocks as there is memory for at a time.
-func (t *blockTiles) nnRepaired(g *NN) {
-	space := blockSpace.Get().(*[blockFloats + Width]float32)
-	defer blockSpace.Put(space)
-	a := aligned(space[:])
-	run := min(blocksFrom(g.K), blockFloats/t.rows&^(blockPairs-1))
-	segs := max(blockFloats/t.rows/run, 1)
-	for i := 0; i < g.M; i += t.rows {
-		args := g.blockArgs()
-		mode := args.mode &^ modeReLU
-		args.a, args.aNext, args.rows = &a[0], 4*blockPairs, min(t.rows, g.M-i)
-		for s := 0; s < g.Segs; s += segs {
-			for k := 0; k < g.K; k += run {
-				args.segs, args.k = min(segs, g.Segs-s), min(run, g.K-k)
-				args.lda, args.aSeg = 4*args.segs*run, 4*run
-				for j := range args.segs {
-					runRepair(t.repair, &a[j*run], &g.A[i*g.Lda+(s+j)*g.SegStride+k], args.rows, 4*g.Lda, args.lda, args.k)
-				}
-				if args.mode = mode; g.ReLU && s+segs >= g.Segs && k+run >= g.K {
-					args.mode |= modeReLU
-				}
-				t.nnPanels(g, &args, i, (s*g.K+k)*Width)
-				mode = modeAccumulate
+	for i := 0; i < g.M; i += blockRows {
+		args.a, args.rows = &g.A[i*g.Lda], min(blockRows, g.M-i)
+		t.panels(&args, g.N/Width, func(p int) {
+			args.b, args.c = &g.B[p*g.BRows*Width], &g.C[i*g.Ldc+p*Width]
+			if g.Bias != nil {
+				args.bias = &g.Bias[p*Width]
 			}
-		}
+		})
 	}
-}
-
-// blockArgs returns what all calls of a product have in common.
-func (g *NN) blockArgs() blockArgs {
-	return blockArgs{
-		ldb: 4 * Width, bSeg: 4 * Width * g.K, bPanel: 4 * Width * g.BRows, ldc: 4 * g.Ldc, cPanel: 4 * Width, mode: g.args().mode,
-	}
-}
-
-// nnPanels runs args over all panels of C from row i on, whose numbers of B begin b after the start of each panel.
-func (t *blockTiles) nnPanels(g *NN, args *blockArgs, i, b int) {
-	most := t.most(args)
-	for p := 0; p < g.N/Width; p += most {
-		args.panels = min(most, g.N/Width-p)
-		args.b, args.c = &g.B[p*g.BRows*Width+b], &g.C[i*g.Ldc+p*Width]
-		if g.Bias != nil {
-			args.bias = &g.Bias[p*Width]
-		}
-		t.call(args)
-	}
-}
-
-// most returns how many panels one call takes.
-func (t *blockTiles) most(args *blockArgs) int {
-	return max(t.flops/(4*Width*args.rows*args.segs*args.k)&^3, 4)
-}
-
-func (t *blockTiles) call(args *blockArgs) {
-	if len(t.run) > 1 {
-		runBlocks(t.run[args.rows-1], noescape(args))
-		return
-	}
-	tail := args.k % blockPairs
-	for i, bytes := range [...]int{0: 4 * Width, 1: 4 * Width, 2: 4 * Width, 3: 4 * Width, 4: 4 * blockPairs, 5: 4 * Width, 6: 4 * tail, 7: 4 * Width} {
-		args.tiles.bytes[i], args.tiles.rows[i] = uint16(bytes), uint8(args.rows)
-	}
-	args.tiles.palette, args.tiles.rows[5], args.tiles.rows[7] = 1, blockPairs, uint8(tail)
-	if tail == 0 {
-		args.tiles.rows[6], args.tiles.bytes[7] = 0, 0
-	}
-	runBlocks(t.run[0], noescape(args))
 }
 
 // tn is GemmTN. It turns A, 16 of its columns at a time.
-func (t *blockTiles) tn(g *TN) {
+func (t tilesAMX) tn(g *TN) {
 	if g.Segs*g.M == 0 {
 		tnGeneric(g)
 		return
@@ -152,14 +75,14 @@ func (t *blockTiles) tn(g *TN) {
 	space := blockSpace.Get().(*[blockFloats + Width]float32)
 	defer blockSpace.Put(space)
 	a := aligned(space[:])
-	run := min(blocksFrom(g.M), blockFloats/Width)
-	segs := max(blockFloats/Width/run, 1)
+	run := min((g.M+blockPairs-1)&^(blockPairs-1), blockFloats/Width)
+	segs := blockFloats / Width / run
 	args := blockArgs{
-		lda: 4 * Width, aNext: 4 * Width * Width, aSeg: 4 * Width * run,
+		a: &a[0], lda: 4 * Width, aNext: 4 * Width * Width, aSeg: 4 * Width * run,
 		ldb: 4 * g.Ldg, bSeg: 4 * g.GSeg, bPanel: 4 * Width, ldc: 4 * Width, cPanel: 4 * Width * g.CRows,
 	}
 	for k := 0; k < g.K; k += Width {
-		cols := min(Width, g.K-k)
+		args.rows = min(Width, g.K-k)
 		if args.mode = 0; g.Accumulate {
 			args.mode = modeAccumulate
 		}
@@ -167,35 +90,41 @@ func (t *blockTiles) tn(g *TN) {
 			for m := 0; m < g.M; m += run {
 				args.segs, args.k = min(segs, g.Segs-s), min(run, g.M-m)
 				for j := range args.segs {
-					turn(a[j*run*Width:], g.A[(s+j)*g.ASeg+m*g.Lda+k:], g.Lda, args.k, cols)
+					turn(a[j*run*Width:], g.A[(s+j)*g.ASeg+m*g.Lda+k:], g.Lda, args.k, args.rows)
 				}
-				if t.repair != nil {
-					runRepair(t.repair, &a[0], &a[0], args.segs*run, 4*Width, 4*Width, blockPairs)
-				}
-				for i := 0; i < cols; i += t.rows {
-					args.a, args.rows = &a[i*blockPairs], min(t.rows, cols-i)
-					most := t.most(&args)
-					for p := 0; p < g.N/Width; p += most {
-						args.panels = min(most, g.N/Width-p)
-						args.b, args.c = &g.G[s*g.GSeg+m*g.Ldg+p*Width], &g.C[(p*g.CRows+k+i)*Width]
-						t.call(&args)
-					}
-				}
+				t.panels(&args, g.N/Width, func(p int) {
+					args.b, args.c = &g.G[s*g.GSeg+m*g.Ldg+p*Width], &g.C[(p*g.CRows+k)*Width]
+				})
 				args.mode = modeAccumulate
 			}
 		}
 	}
 }
 
-// turn writes the transpose of rows of up to 16 columns as blocks of 16 rows of 16 pairs, with zeros after the last row.
+// panels runs args over n panels, some a call, the first of which at sets.
+func (t tilesAMX) panels(args *blockArgs, n int, at func(p int)) {
+	tail := args.k % blockPairs
+	for i := range 8 { // of C, two blocks, and what is left of a segment of A and B
+		args.tiles.bytes[i], args.tiles.rows[i] = 4*Width, uint8(args.rows)
+	}
+	args.tiles.palette, args.tiles.rows[5], args.tiles.bytes[6], args.tiles.rows[7] = 1, blockPairs, uint16(4*tail), uint8(tail)
+	if tail == 0 {
+		args.tiles.rows[6], args.tiles.bytes[7] = 0, 0
+	}
+	most := max(blockFLOPs/(4*Width*args.rows*args.segs*args.k)&^3, 4)
+	for p := 0; p < n; p += most {
+		args.panels = min(most, n-p)
+		at(p)
+		runBlocks(t, noescape(args))
+	}
+}
+
+// turn writes the transpose of rows of up to 16 columns as blocks of 16 rows of 16 pairs.
 func turn(dst, src []float32, ld, rows, cols int) {
 	var space [Width * blockPairs]float32
 	block := noescape(&space)[:]
 	for m := 0; m < rows; m += blockPairs {
 		n := min(blockPairs, rows-m)
-		if n < blockPairs {
-			clear(block)
-		}
 		if cols == Width {
 			runCopyRows(&block[0], &src[m*ld], n, 4*Width, 4*ld, 1)
 		} else {
@@ -211,10 +140,3 @@ func turn(dst, src []float32, ld, rows, cols int) {
 //
 //go:noinline
 func runBlocks(f func(*blockArgs), args *blockArgs) { f(args) }
-
-// runRepair is runNN for repairing.
-//
-//go:noinline
-func runRepair(f func(dst, src *float32, rows, ld, dstLd, k int), dst, src *float32, rows, ld, dstLd, k int) {
-	f(dst, src, rows, ld, dstLd, k)
-}

@@ -4,47 +4,7 @@
 
 package kernels
 
-// repairBF16 has for every two pairs of rows of k that of their low halves and that of their high halves, and zeros up to a whole block.
-//
-//go:noescape
-func repairBF16(dst *float32, src *float32, rows int, ld int, dstLd int, k int)
-
-// blocksBF16x1 computes rows of C.
-//
-//go:noescape
-func blocksBF16x1(args *blockArgs)
-
-// blocksBF16x2 computes rows of C.
-//
-//go:noescape
-func blocksBF16x2(args *blockArgs)
-
-// blocksBF16x3 computes rows of C.
-//
-//go:noescape
-func blocksBF16x3(args *blockArgs)
-
-// blocksBF16x4 computes rows of C.
-//
-//go:noescape
-func blocksBF16x4(args *blockArgs)
-
-// blocksBF16x5 computes rows of C.
-//
-//go:noescape
-func blocksBF16x5(args *blockArgs)
-
-// blocksBF16x6 computes rows of C.
-//
-//go:noescape
-func blocksBF16x6(args *blockArgs)
-
 // blocksAMX computes up to 16 rows of C.
 //
 //go:noescape
 func blocksAMX(args *blockArgs)
-
-// peakAMX runs n times four independent products of tiles.
-//
-//go:noescape
-func peakAMX(n int)

@@ -6,7 +6,7 @@ import "github.com/klauspost/cpuid/v2"
 
 //go:generate go run -C _asm ./gemm
 //go:generate go run -C _asm ./gemm bf16
-//go:generate go run -C _asm ./blocks
+//go:generate go run -C _asm ./gemm blocks
 //go:generate go run -C _asm ./pointwise
 //go:generate go run -C _asm ./layers
 //go:generate go run -C _asm ./norm
@@ -39,8 +39,7 @@ func assemble(l Level) {
 		bindAVX512()
 	case AMX:
 		bindAVX512()
-		bf16s.nnBlocks, bf16s.tnBlocks = blocksOnTiles.nn, blocksOnTiles.tn
-		bf16s.peakBlocks, bf16s.peakBlocksFLOPs = peakAMX, 4*16*16*64
+		bf16s.nnBlocks, bf16s.tnBlocks = tilesAMX(blocksAMX).nn, tilesAMX(blocksAMX).tn
 	case Generic, NEON: // plain Go
 	}
 }
@@ -101,9 +100,8 @@ func bindAVX512() {
 	if hasBF16 {
 		bf16s = bf16Table{
 			nn: tilesBF16.multiply, nnFloats: floatsBF16.multiply, tn: tilesBF16.multiplyT, nt: tilesBF16.multiplyNT,
-			nnBlocks: blocksBF16.nn, tnBlocks: blocksBF16.tn,
+			nnBlocks: nnBlocksGeneric, tnBlocks: tnBlocksGeneric,
 			step: tilesBF16.step, pair: pairBF16, join: joinBF16, round: roundBF16, peak: peakBF16, peakFLOPs: 24 * 4 * 16,
-			peakBlocks: peakBF16, peakBlocksFLOPs: 24 * 4 * 16,
 		}
 	}
 	acts = actTable{expAVX512, sigmoidAVX512, tanhAVX512, reluBackwardAVX512, reluAddAVX512}

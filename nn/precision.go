@@ -50,8 +50,11 @@ func ParsePrecision(name string) (Precision, error) {
 // Check returns an error, of one line, if the processor at the level in use cannot
 // train with the precision.
 func (p Precision) Check() error {
-	if p != FP32 {
+	switch p {
+	case BF16:
 		return kernels.CheckBF16()
+	case BF16AMX:
+		return kernels.CheckBlocks()
 	}
 	return nil
 }

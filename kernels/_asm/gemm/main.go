@@ -1,6 +1,7 @@
 // Command gemm writes the amd64 assembly of the matrix products, one function per height of tiles and level, and of
 // their layouts; with the
-// argument bf16 that of the products of bf16, and of the packing that rounds to bf16.
+// argument bf16 that of the products of bf16, and of the packing that rounds to bf16, and with blocks that of products on
+// the tiles of AMX.
 package main
 
 import (
@@ -13,9 +14,9 @@ import (
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "bf16" {
-		writeBF16()
-		file.Write("bf16")
+	if len(os.Args) > 1 {
+		map[string]func(){"bf16": writeBF16, "blocks": amx}[os.Args[1]]()
+		file.Write(os.Args[1])
 		return
 	}
 	for _, isa := range []isa{avx512, avx2} {
