@@ -336,7 +336,7 @@ func TestBF16TN(t *testing.T) {
 						}
 						sameNumber(t, out.Data[at], want, "M %d K %d N %d: row %d, column %d", c.M, c.K, c.N, k, j)
 						if !equal(blocks[at], inBlocks) {
-							t.Fatalf("M %d K %d N %d Segs %d in blocks: row %d, column %d: %v, want %v", c.M, c.K, c.N, c.Segs, k, j, blocks[at], inBlocks)
+							t.Fatalf("M %d K %d N %d in blocks: row %d, column %d: %v, want %v", c.M, c.K, c.N, k, j, blocks[at], inBlocks)
 						}
 					}
 				}

@@ -52,7 +52,8 @@ func (t tilesAMX) nn(g *NN) {
 		return
 	}
 	args := blockArgs{
-		lda: 4 * g.Lda, aNext: 4 * blockPairs, aSeg: 4 * g.SegStride, ldb: 4 * Width, bSeg: 4 * Width * g.K, bPanel: 4 * Width * g.BRows,
+		lda: 4 * g.Lda, aNext: 4 * blockPairs, aSeg: 4 * g.SegStride,
+		ldb: 4 * Width, bSeg: 4 * Width * g.K, bPanel: 4 * Width * g.BRows,
 		ldc: 4 * g.Ldc, cPanel: 4 * Width, segs: g.Segs, k: g.K, mode: g.args().mode,
 	}
 	for i := 0; i < g.M; i += blockRows {
@@ -107,7 +108,8 @@ func (t tilesAMX) panels(args *blockArgs, n int, at func(p int)) {
 	for i := range 8 { // of C, two blocks, and what is left of a segment of A and B
 		args.tiles.bytes[i], args.tiles.rows[i] = 4*Width, uint8(args.rows)
 	}
-	args.tiles.palette, args.tiles.rows[5], args.tiles.bytes[6], args.tiles.rows[7] = 1, blockPairs, uint16(4*tail), uint8(tail)
+	args.tiles.palette, args.tiles.rows[5] = 1, blockPairs
+	args.tiles.bytes[6], args.tiles.rows[7] = uint16(4*tail), uint8(tail)
 	if tail == 0 {
 		args.tiles.rows[6], args.tiles.bytes[7] = 0, 0
 	}

@@ -406,10 +406,33 @@ var goldenRuns = []goldenRun{
 	{"channels", goldenChannels},
 }
 
+// goldenBlocks makes products in blocks, of pairs of which some rows overlap, and the gradients of
+// their weights.
+func goldenBlocks(r *run) {
+	pairs := func(n int) []float32 {
+		x := make([]float32, n)
+		kernels.RoundPairs(x, r.floats(2*n))
+		return x
+	}
+	for m := 1; m <= 20; m++ {
+		k, n, segs := 1+m*7%45, 16*(1+m%6), 1+m%3
+		a, c := pairs((m+segs)*k), r.floats(max(m, k)*n)
+		g := kernels.NN{M: m, N: n, K: k, Segs: segs, A: a, Lda: k, SegStride: k, B: pairs(segs * k * n), C: c, Ldc: n}
+		g.BF16, g.Blocks, g.Accumulate, g.ReLU = true, true, m%2 == 0, m%3 == 0
+		kernels.GemmNN(&g)
+		r.put(c...)
+		t := kernels.TN{M: m, N: n, K: k, Segs: segs, A: a, Lda: k, ASeg: k, G: pairs((m + segs) * n), Ldg: n, GSeg: n, C: c}
+		t.BF16, t.Blocks = true, true
+		kernels.GemmTN(&t)
+		r.put(c...)
+	}
+}
+
 func init() {
 	for c := kernels.Curve(1); c < kernels.Curve(kernels.NumCurves); c++ {
 		goldenRuns = append(goldenRuns, goldenRun{fmt.Sprintf("curve-%d", c), goldenCurve(c)})
 	}
+	goldenRuns = append(goldenRuns, goldenRun{"gemm-blocks", goldenBlocks})
 }
 
 // TestGolden holds that every level of every architecture returns the bits

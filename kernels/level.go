@@ -133,7 +133,8 @@ func CheckBlocks() error {
 	if current == Generic || current == AMX {
 		return nil
 	}
-	return fmt.Errorf("it needs Intel's AMX, which level %v does not use; use bf16 or fp32, or --cpu generic, which gives the same bits slowly", current)
+	return fmt.Errorf("it needs Intel's AMX, which level %v does not use; "+
+		"use bf16 or fp32, or --cpu generic, which gives the same bits slowly", current)
 }
 
 // PeakProbe runs n rounds of independent fused multiply-adds that touch no memory,

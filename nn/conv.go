@@ -113,7 +113,8 @@ func (l Conv2D) bind(in Flow, relu, mask bool) (*boundConv, error) {
 	}
 	t = t.Of(in.C, l.Filters)
 	l.amx = l.amx && t.KW*t.C >= leastBlock
-	return &boundConv{l: l, in: in, t: t, back: t.Input(), fast: newWinogradPlan(t, l.bf16, l.amx), relu: relu, mask: mask}, nil
+	fast := newWinogradPlan(t, l.bf16, l.amx)
+	return &boundConv{l: l, in: in, t: t, back: t.Input(), fast: fast, relu: relu, mask: mask}, nil
 }
 
 type boundConv struct {

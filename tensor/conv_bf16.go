@@ -106,7 +106,8 @@ func (c ConvBF16) ForwardRows(y []float32, yRow, from, to int, pairs, bias []flo
 	k := v.KW * v.C
 	g := kernels.NN{
 		M: v.OW, N: v.N, K: k, Cols: v.out, Lda: v.Stride * v.C, SegStride: 2 * row,
-		BRows: PairedRows(v.KH) * k, Bias: bias, Ldc: v.outStep(), ReLU: relu, BF16: true, Blocks: c.half.blocks, Edges: v.edges,
+		BRows: PairedRows(v.KH) * k, Bias: bias, Ldc: v.outStep(), ReLU: relu, Edges: v.edges,
+		BF16: true, Blocks: c.half.blocks,
 	}
 	for r := from; r < to; r++ {
 		top := r*v.Stride - v.Top // row -1 of the image, of zeros, is paired with row 0
@@ -125,7 +126,8 @@ func (c ConvBF16) BackwardWeights(gw, x []float32, xRow int, dy []float32, dyRow
 	for r := range v.OH {
 		PairSamples(out[r*c.outputs():], dy[r*dyRow:], v.N, v.OW, v.N)
 	}
-	t := kernels.TN{M: m, Lda: 2 * v.Stride * v.C, GSeg: c.outputs(), Accumulate: accumulate, BF16: true, Blocks: c.half.blocks}
+	t := kernels.TN{M: m, Lda: 2 * v.Stride * v.C, GSeg: c.outputs(), Accumulate: accumulate}
+	t.BF16, t.Blocks = true, c.half.blocks
 	v.weights(&t, gw, in, n, out)
 }
 

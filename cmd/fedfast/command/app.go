@@ -121,7 +121,7 @@ func (a *app) root() *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.Uint64Var(&a.seed, "seed", 0, "random seed")
 	flags.IntVar(&a.workers, "workers", 0, "maximum concurrent clients (0: number of CPUs); does not change results")
-	flags.StringVar(&a.cpu, "cpu", "", "instruction `SET`: generic, avx2, avx512 or neon (default: best available; env FEDFAST_CPU)")
+	flags.StringVar(&a.cpu, "cpu", "", "instruction `SET`: generic, avx2, avx512, amx or neon (default: best available; env FEDFAST_CPU)")
 	flags.BoolVar(&a.json, "json", false, "print the result as JSON")
 	flags.StringSliceVar(&a.tunerPaths, "tuner-path", nil, "search `DIRS` for tuner binaries, before FEDFAST_TUNER_DIR")
 	flags.StringVar(&a.tunerReattach, "tuner-reattach", "", "attach to running tuners, as printed by a tuner in a debugger: NAME=unix:/path@PID (env "+host.AttachEnv+")")

@@ -85,7 +85,7 @@ func (o *benchOptions) addFlags(cmd *cobra.Command) {
 	f.IntVar(&o.config.Batch, "batch", 0, "batch size for these suites (0: each model's own)")
 	f.StringVar(&o.against, "against", "", "compare models and rounds with another `SYSTEM`, measured alternately: torch")
 	f.StringSliceVar(&o.pythons, "python", nil, "Python interpreters for --against torch, each with its own PyTorch (default: $FEDFAST_PYTHON, python3 or /usr/bin/python3)")
-	f.StringSliceVar(&o.precise, "precision", nil, "precisions to measure: fp32 (default), bf16, or both to compare them, including PyTorch's autocast")
+	f.StringSliceVar(&o.precise, "precision", nil, "precisions to measure: fp32 (default), bf16, bf16-amx, or several to compare them, including PyTorch's autocast")
 	f.IntVar(&o.config.Passes, "passes", 0, "alternating passes per row of the suite fl (0: 5)")
 	f.IntVar(&o.seeds, "seeds", 0, "number of seeds for the suite tuners (0: 100)")
 	f.StringVar(&o.report, "report", "", "also write the report as JSON to this `FILE`, after every row")

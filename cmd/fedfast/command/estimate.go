@@ -11,6 +11,8 @@ import (
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
+	"github.com/fedfast/fedfast/kernels"
+	"github.com/fedfast/fedfast/nn"
 )
 
 // What is worth telling: the least time, in seconds, and the least memory, in bytes.
@@ -64,7 +66,12 @@ func estimateLine(c workdir.Cost) string {
 	line := fmt.Sprintf("estimate: %s: %s on %s (%s samples/s per worker), %s of memory%s\n",
 		c.Plan, inWords(c.Seconds), oneline.Count(c.Workers, "worker"), oneline.Digits(int(c.SamplesPerSecond)), memory.Size(c.Memory), waits)
 	if c.BF16Share > 0 && c.BF16Share < slowBF16 {
-		line += fmt.Sprintf("bf16: this CPU multiplies bf16 at %.0f %% of the speed of fp32; precision = \"fp32\" is likely faster\n", 100*c.BF16Share)
+		faster := nn.FP32
+		if kernels.Current() == kernels.AMX {
+			faster = nn.BF16AMX
+		}
+		line += fmt.Sprintf("bf16: this CPU multiplies bf16 at %.0f %% of the speed of fp32; precision = %q is likely faster\n",
+			100*c.BF16Share, faster)
 	}
 	return line
 }

@@ -4,9 +4,11 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/kernels"
 )
 
 func TestEstimateLine(t *testing.T) {
+	faster := map[bool]string{true: "bf16-amx", false: "fp32"}[kernels.Current() == kernels.AMX]
 	for want, c := range map[string]workdir.Cost{
 		"estimate: 264 trials on proxy federations and 500 rounds: about 41 minutes on 2 workers (2,210 samples/s per worker), 1.25 GB of memory, and 101 MB of memory or disk per waiting trial\n": {
 			Plan: "264 trials on proxy federations and 500 rounds", Seconds: 2460, SamplesPerSecond: 2210.4, Workers: 2,
@@ -15,7 +17,7 @@ func TestEstimateLine(t *testing.T) {
 		"estimate: 1 round: about 12 seconds on 1 worker (9 samples/s per worker), 90 MB of memory\n": {
 			Plan: "1 round", Seconds: 12, SamplesPerSecond: 9, Workers: 1, Memory: 90e6, Waiting: 1e6, BF16Share: 1.9,
 		},
-		"estimate: 1 round: about 12 seconds on 1 worker (9 samples/s per worker), 90 MB of memory\nbf16: this CPU multiplies bf16 at 55 % of the speed of fp32; precision = \"fp32\" is likely faster\n": {
+		"estimate: 1 round: about 12 seconds on 1 worker (9 samples/s per worker), 90 MB of memory\nbf16: this CPU multiplies bf16 at 55 % of the speed of fp32; precision = \"" + faster + "\" is likely faster\n": {
 			Plan: "1 round", Seconds: 12, SamplesPerSecond: 9, Workers: 1, Memory: 90e6, BF16Share: 0.549,
 		},
 	} {

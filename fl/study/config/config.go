@@ -30,7 +30,7 @@ type Config struct {
 	HeadLayers  int      `toml:"head_layers" in:"[1, inf)" doc:"number of last layers with parameters that form the head"`
 	Model       Model    `toml:"model" doc:"the model: a name from fedfast list models, or its layers as [[model.layers]], see fedfast list layers"`
 	Init        string   `toml:"init" doc:"initialization: torch, glorot, keras, haiku or gpt2 for the defaults of PyTorch, TensorFlow, Keras, Haiku or GPT-2, or a .safetensors file with the weights; default: the model's own; a layer's own init takes precedence" also:"initializer initialization pretrained checkpoint"`
-	Precision   string   `toml:"precision" of:"fp32 bf16" doc:"format of the operands of matrix products: bf16 is faster on AMD Zen 4 and later and slower on Intel Xeons, and needs AVX512_BF16 (or --cpu generic: slow, the same bits); weights, sums and all else are fp32" also:"dtype amp mixed_precision"`
+	Precision   string   `toml:"precision" of:"fp32 bf16 bf16-amx" doc:"format of the operands of matrix products: bf16 for AMD Zen 4 and later (AVX512_BF16), bf16-amx, with sums in another order, for Intel Xeons since Sapphire Rapids (AMX, on Linux); both with --cpu generic: slow, the same bits; weights, sums and all else are fp32" also:"dtype amp mixed_precision"`
 	Rounds      int      `toml:"rounds" by:"run" in:"[1, inf)" doc:"number of rounds of fedfast run; a study has budget.rounds" also:"num_rounds communication_rounds iterations"`
 	Cohort      int      `toml:"cohort" in:"[1, inf)" doc:"number of clients per round" also:"clients_per_round participants cohort_size sample_size"`
 	Sampling    string   `toml:"sampling" of:"without with size poisson shuffle power oort longest_waiting tiers" doc:"how cohorts are sampled: at random without or with replacement, with it in proportion to their training samples, all then weighing equally (size: scheme I of arXiv:1907.02189), each client with probability cohort/clients (poisson), in passes over all clients in a random order (shuffle), by the highest losses among candidates (power of choice), by losses and seconds (oort), by the longest wait, or from one tier of equally fast clients (TiFL)" also:"selection client_selection selector sampler"`
@@ -496,7 +496,7 @@ func (c *Config) Devices() *fleet.Config {
 		return nil
 	}
 	f := c.Fleet
-	f.BF16 = c.Precision == nn.BF16.String()
+	f.BF16 = c.Precision != nn.FP32.String()
 	return &f
 }
 

@@ -93,8 +93,8 @@ var ByNumber = []reg.Register{
 	reg.Z16, reg.Z17, reg.Z18, reg.Z19, reg.Z20, reg.Z21, reg.Z22, reg.Z23, reg.Z24, reg.Z25, reg.Z26, reg.Z27, reg.Z28, reg.Z29, reg.Z30, reg.Z31,
 }
 
-// The instructions of AMX are of VEX.128.0F38.W0, which Go's assembler does not know either. Tiles have the numbers 0 to
-// 7.
+// The instructions of AMX are of VEX.128.0F38.W0, which Go's assembler does not know either. Tiles have the numbers 0
+// to 7.
 
 // The mandatory prefixes of VEX.
 const (
@@ -146,12 +146,14 @@ func Release() { write("TILERELEASE", onTiles(vex, 0x49, 0, 0, false, 0, 0)) }
 
 // LoadTile loads rows that begin index bytes apart, from base on.
 func LoadTile(base, index reg.GPPhysical, tile byte) {
-	write(fmt.Sprintf("TILELOADD (%s)(%s*1), T%d", base.Asm(), index.Asm(), tile), onTiles(vexF2, 0x4b, tile, 0, true, general(base), general(index)))
+	write(fmt.Sprintf("TILELOADD (%s)(%s*1), T%d", base.Asm(), index.Asm(), tile),
+		onTiles(vexF2, 0x4b, tile, 0, true, general(base), general(index)))
 }
 
 // StoreTile is the reverse of LoadTile.
 func StoreTile(tile byte, base, index reg.GPPhysical) {
-	write(fmt.Sprintf("TILESTORED T%d, (%s)(%s*1)", tile, base.Asm(), index.Asm()), onTiles(vexF3, 0x4b, tile, 0, true, general(base), general(index)))
+	write(fmt.Sprintf("TILESTORED T%d, (%s)(%s*1)", tile, base.Asm(), index.Asm()),
+		onTiles(vexF3, 0x4b, tile, 0, true, general(base), general(index)))
 }
 
 // AddTiles adds to acc the products of the pairs in the rows of x with those in the columns of y.

@@ -34,8 +34,8 @@ var (
 
 func field(at int) Mem { return Mem{Base: args, Disp: at} }
 
-// groups writes the loop over the panels, the widest groups first: body computes one of a group's tiles, whose rows of C
-// hold what it starts from.
+// groups writes the loop over the panels, the widest groups first: body computes one of a group's tiles, whose rows of
+// C hold what it starts from.
 func groups(sizes []int, rows func(name string, each func()), body func(n int)) {
 	fields(cp, blC, panels, blPanels)
 	MOVQ(U32(0), field(blBAt))
@@ -121,8 +121,8 @@ func segments(n int, body func()) {
 	JNE(LabelRef(label))
 }
 
-// amx writes the function of a tile of up to 16 rows. Tiles 0 to 3 are of C, 4 and 5 blocks of A and B, 6 and 7 the rest
-// of a segment.
+// amx writes the function of a tile of up to 16 rows. Tiles 0 to 3 are of C, 4 and 5 blocks of A and B, 6 and 7 the
+// rest of a segment.
 func amx() {
 	begin("blocksAMX", "(args *blockArgs)", "computes up to 16 rows of C.", "args", args)
 	LEAQ(field(blTiles), reg.RDX)

@@ -1,7 +1,6 @@
 // Command gemm writes the amd64 assembly of the matrix products, one function per height of tiles and level, and of
-// their layouts; with the
-// argument bf16 that of the products of bf16, and of the packing that rounds to bf16, and with blocks that of products on
-// the tiles of AMX.
+// their layouts; with the argument bf16 that of the products of bf16, and of the packing that rounds to bf16, and with
+// blocks that of products on the tiles of AMX.
 package main
 
 import (
