@@ -25,7 +25,6 @@ import (
 	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
-	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners/host"
 )
 
@@ -352,14 +351,6 @@ func terminalColumns(w io.Writer) func() int {
 	return func() int { return screen.Columns(w) }
 }
 
-// networkName names a network; one of layers from a study file has no name of its own.
-func networkName(m *nn.Model) string {
-	if name := m.Name(); name != "layers" {
-		return name
-	}
-	return "custom network"
-}
-
 // head says in lines what is trained, how long and where, and notes about files and data that were
 // not told before.
 func (s *opened) head(a *app, setup *study.Setup, mode string) string {
@@ -381,7 +372,7 @@ func (s *opened) head(a *app, setup *study.Setup, mode string) string {
 		fmt.Fprint(&b, ", in "+s.Path())
 	}
 	fmt.Fprintln(&b)
-	fmt.Fprintf(&b, "%s: %d clients, %s with %s parameters\n", setup.Data.Name, len(setup.Data.Clients), networkName(setup.Model), oneline.Digits(setup.Model.NumParams()))
+	fmt.Fprintf(&b, "%s: %d clients, %s with %s parameters\n", setup.Data.Name, len(setup.Data.Clients), cmp.Or(c.Model.Name, "custom network"), oneline.Digits(setup.Model.NumParams()))
 	notes := s.places.Notes()
 	if why := c.Impatient(mode); why != "" {
 		notes = append(notes, "eval.patience: "+why)
