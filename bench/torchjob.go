@@ -42,7 +42,7 @@ const settle = 20 * time.Millisecond
 
 // lossTolerance is how far the losses of a network may differ between fedfast and a
 // PyTorch of a precision, as a share of one plus the loss.
-var lossTolerance = map[nn.Precision]float64{nn.FP32: 1e-3, nn.BF16: 2e-2, nn.BF16AMX: 2e-2}
+var lossTolerance = map[nn.Precision]float64{nn.FP32: 1e-3, nn.BF16: 2e-2}
 
 // enter prepares the job in every PyTorch and precision. What a PyTorch cannot run is
 // among the rivals, as failed; an error is of fedfast's own.
@@ -50,6 +50,11 @@ func (m *meter) enter(ctx context.Context, j *torchJob, threads int) ([]*rival, 
 	var rivals []*rival
 	for _, t := range m.torch {
 		for _, p := range m.precisions {
+			if p == nn.BF16AMX { // PyTorch has one bf16
+				if p = nn.BF16; slices.Contains(m.precisions, p) {
+					continue
+				}
+			}
 			r := &rival{torch: t, precision: p, threads: threads, job: j}
 			if err := r.prepare(ctx); err != nil {
 				return nil, err
@@ -70,7 +75,7 @@ func (r *rival) prepare(ctx context.Context) error {
 	}
 	in := j.net.Input()
 	job := map[string]any{
-		"op": j.op, "name": j.net.name, "layers": j.net.layers, "vocab": in.Vocab, "steps": in.Seq, "precision": map[bool]string{true: "fp32", false: "bf16"}[r.precision == nn.FP32],
+		"op": j.op, "name": j.net.name, "layers": j.net.layers, "vocab": in.Vocab, "steps": in.Seq, "precision": r.precision.String(),
 		"classes": j.net.Classes(), "labels": j.net.LabelsPerExample(), "batch": j.batch, "optimizer": j.optimizer,
 		"clients": j.clients, "samples": j.samples, "processes": j.processes,
 	}

@@ -23,7 +23,7 @@ const mostCode = 119000
 // blank lines, tests, generated files and internal/test. A change that raises one
 // lowers another by as much.
 var mayHold = map[string]int{
-	"bench":                            2713,
+	"bench":                            2718,
 	"bench/repro":                      4387,
 	"cmd":                              17979,
 	"data":                             3201,
