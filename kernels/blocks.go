@@ -10,7 +10,7 @@ import "sync"
 const blockPairs = 16
 
 // blockArgs is what a function of products in blocks reads: a tile of rows of C over some
-// panels. Distances are in bytes. Its offsets are known to _asm/blocks.
+// panels. Distances are in bytes. Its offsets are known to _asm/gemm.
 type blockArgs struct {
 	a, b, c, bias     *float32
 	lda, aNext, aSeg  int // between rows of A, its blocks and its segments
@@ -34,9 +34,9 @@ type tileSizes struct {
 }
 
 const (
-	blockRows   = 16            // of a tile of A or C
-	blockFLOPs  = 16 * 10 << 20 // most floating-point operations of one call, about 100 us
-	blockFloats = 8192          // pairs of A that are turned at a time
+	blockRows   = 16           // of a tile of A or C
+	blockFLOPs  = 8 * 10 << 20 // most floating-point operations of one call, about 100 us
+	blockFloats = 8192         // pairs of A that are turned at a time
 )
 
 // blockSpace is memory for turned pairs, which on a stack would be cleared for each product.
