@@ -51,6 +51,7 @@ func ParsePrecision(name string) (Precision, error) {
 // train with the precision.
 func (p Precision) Check() error {
 	switch p {
+	case FP32:
 	case BF16:
 		return kernels.CheckBF16()
 	case BF16AMX:
