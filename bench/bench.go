@@ -82,9 +82,9 @@ type row struct {
 	over  func(x []float32) func()
 	reads int
 
-	optimizer string                    // of a training step: "sgd" or "momentum"
-	lower     func(p nn.Precision) *row // the same in a lower precision; nil where there is none
-	torch     *torchJob                 // the same in PyTorch; nil where there is nothing to compare with
+	optimizer string                              // of a training step: "sgd" or "momentum"
+	lower     func(low *row, p nn.Precision) bool // makes of a copy the row in a lower precision
+	torch     *torchJob                           // the same in PyTorch; nil where there is nothing to compare with
 	// run, in place of setup, measures by itself and may give several results. It
 	// fills in what the row does not say.
 	run func(ctx context.Context, m *meter) ([]Result, error)
@@ -183,8 +183,8 @@ func (r row) in(precisions []nn.Precision) map[nn.Precision]row {
 		case p == nn.FP32 || r.run != nil:
 			rows[p] = r
 		case r.lower != nil:
-			if low := r.lower(p); low != nil {
-				rows[p] = *low
+			if low := r; r.lower(&low, p) {
+				rows[p] = low
 			}
 		}
 	}

@@ -43,11 +43,9 @@ func stepRow(net network, n int, o string) row {
 		torch: &torchJob{op: "step", net: net, batch: n, optimizer: o},
 	}
 	r.steps(net.Model)
-	same := r
-	r.lower = func(p nn.Precision) *row {
-		low := same
+	r.lower = func(low *row, p nn.Precision) bool {
 		low.steps(net.WithPrecision(p))
-		return &low
+		return true
 	}
 	return r
 }
@@ -73,11 +71,9 @@ func forwardRows(ctx context.Context, cfg Config) ([]row, error) {
 			model: net.Model, setup: func() func() { return evaluation(net.Model, n) },
 			torch: &torchJob{op: "forward", net: net, batch: n},
 		}
-		same := r
-		r.lower = func(p nn.Precision) *row {
-			low := same
+		r.lower = func(low *row, p nn.Precision) bool {
 			low.setup = func() func() { return evaluation(net.WithPrecision(p), n) }
-			return &low
+			return true
 		}
 		return []row{r}
 	})

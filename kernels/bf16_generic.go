@@ -9,7 +9,7 @@ import (
 // bf16Generic is the plain Go level, of the same bits as assembly.
 var bf16Generic = bf16Table{
 	nn: nnBF16Generic, nnFloats: nnBF16Generic, tn: tnBF16Generic, nt: ntBF16Generic, step: stepInParts, pair: pairGeneric, join: joinGeneric, round: roundGeneric,
-	nnBlocks: nnBlocksGeneric, tnBlocks: tnBlocksGeneric,
+	nnBlocks: nnBF16Generic, tnBlocks: tnBF16Generic,
 	peak: peakBF16Generic, peakFLOPs: 4,
 }
 
@@ -26,6 +26,12 @@ func nnBF16Generic(g *NN) {
 				acc = [Width]float32(g.Bias[p*Width:])
 			}
 			for s := range g.Segs {
+				if g.Blocks {
+					addBlocks(&acc, g.K, func(t int) (float32, []float32) {
+						return g.A[i*g.Lda+s*g.SegStride+t], b[(s*g.K+t)*Width:]
+					})
+					continue
+				}
 				for t := range g.wide() {
 					if x := g.A[i*g.Lda+s*g.SegStride+t]; g.Floats {
 						dot2Floats(&acc, x, b[2*t*Width:min(2*t+2, g.K)*Width])
@@ -74,6 +80,12 @@ func tnBF16Generic(t *TN) {
 				acc = *c
 			}
 			for s := range t.Segs {
+				if t.Blocks {
+					addBlocks(&acc, t.M, func(m int) (float32, []float32) {
+						return t.A[s*t.ASeg+m*t.Lda+k], t.G[s*t.GSeg+m*t.Ldg+p*Width:]
+					})
+					continue
+				}
 				for m := range t.M {
 					dot2Row(&acc, t.A[s*t.ASeg+m*t.Lda+k], t.G[s*t.GSeg+m*t.Ldg+p*Width:])
 				}
@@ -155,53 +167,6 @@ func peakBF16Generic(n int) {
 		sum = Dot2(sum, x, x)
 	}
 	runtime.KeepAlive(sum)
-}
-
-func nnBlocksGeneric(g *NN) {
-	for p := range g.N / Width {
-		b := g.B[min(p*g.BRows*Width, len(g.B)):]
-		for i := range g.M {
-			c := (*[Width]float32)(g.C[i*g.Ldc+p*Width:])
-			var acc [Width]float32
-			switch {
-			case g.Accumulate:
-				acc = *c
-			case g.Bias != nil:
-				acc = [Width]float32(g.Bias[p*Width:])
-			}
-			for s := range g.Segs {
-				addBlocks(&acc, g.K, func(t int) (float32, []float32) {
-					return g.A[i*g.Lda+s*g.SegStride+t], b[(s*g.K+t)*Width:]
-				})
-			}
-			if g.ReLU {
-				for j, v := range acc {
-					if v < 0 {
-						acc[j] = 0
-					}
-				}
-			}
-			*c = acc
-		}
-	}
-}
-
-func tnBlocksGeneric(t *TN) {
-	for p := range t.N / Width {
-		for k := range t.K {
-			c := (*[Width]float32)(t.C[p*t.CRows*Width+k*Width:])
-			var acc [Width]float32
-			if t.Accumulate {
-				acc = *c
-			}
-			for s := range t.Segs {
-				addBlocks(&acc, t.M, func(m int) (float32, []float32) {
-					return t.A[s*t.ASeg+m*t.Lda+k], t.G[s*t.GSeg+m*t.Ldg+p*Width:]
-				})
-			}
-			*c = acc
-		}
-	}
 }
 
 // addBlocks adds the products of n pairs with 16 pairs each.

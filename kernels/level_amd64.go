@@ -100,7 +100,7 @@ func bindAVX512() {
 	if hasBF16 {
 		bf16s = bf16Table{
 			nn: tilesBF16.multiply, nnFloats: floatsBF16.multiply, tn: tilesBF16.multiplyT, nt: tilesBF16.multiplyNT,
-			nnBlocks: nnBlocksGeneric, tnBlocks: tnBlocksGeneric,
+			nnBlocks: nnBF16Generic, tnBlocks: tnBF16Generic,
 			step: tilesBF16.step, pair: pairBF16, join: joinBF16, round: roundBF16, peak: peakBF16, peakFLOPs: 24 * 4 * 16,
 		}
 	}

@@ -23,7 +23,7 @@ const mostCode = 119000
 // blank lines, tests, generated files and internal/test. A change that raises one
 // lowers another by as much.
 var mayHold = map[string]int{
-	"bench":                            2718,
+	"bench":                            2712,
 	"bench/repro":                      4387,
 	"cmd":                              17979,
 	"data":                             3201,
@@ -68,7 +68,7 @@ var mayHold = map[string]int{
 	"internal/store":                   1491,
 	"internal/sys":                     676,
 	"internal/tuner":                   6230,
-	"kernels":                          10594,
+	"kernels":                          10561,
 	"kernels/det":                      172,
 	"nn":                               12305,
 	"nn/safetensors":                   308,
