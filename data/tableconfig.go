@@ -9,21 +9,41 @@ import (
 
 // TableConfig are the keys of tables, see SetInfo.Table.
 type TableConfig struct {
-	LabelColumn string `toml:"label_column" with:"csv parquet-columns" doc:"column to predict: classes, or numbers (see data.columns)" also:"target label y outcome label_col"`
+	// column to predict: classes, or numbers (see data.columns)
+	LabelColumn string `toml:"label_column" with:"csv parquet-columns" also:"target label y outcome label_col"`
 	// Positive makes two classes of the labels: an operator, none being =, and a number or text.
-	Positive     string   `toml:"positive" with:"csv parquet-columns" doc:"labels that are class 1, all others being class 0: an operator and a value, such as > 0" also:"positive_class pos_label"`
-	ClientColumn string   `toml:"client_column" with:"csv parquet-columns" doc:"column that names the client of each row; default: each of several files is a client; one file is dealt by data.partition" also:"client site hospital group user"`
-	DropColumns  []string `toml:"drop_columns" with:"csv parquet-columns" doc:"columns left out" also:"ignore exclude"`
+	//
+	// labels that are class 1, all others being class 0: an operator and a value, such as > 0
+	Positive string `toml:"positive" with:"csv parquet-columns" also:"positive_class pos_label"`
+	// column that names the client of each row; default: each of several files is a client; one file is
+	// dealt by data.partition
+	ClientColumn string `toml:"client_column" with:"csv parquet-columns" also:"client site hospital group user"`
+	// columns left out
+	DropColumns []string `toml:"drop_columns" with:"csv parquet-columns" also:"ignore exclude"`
 	// Columns has the type of a column by its name.
-	Columns map[string]any `toml:"columns" with:"csv parquet-columns" doc:"type of a column: number, category, or \"date D/M/Y\", \"date M/D/Y\" or \"date YMD\" (20250131); \"number MEAN DEVIATION\" and \"category a|b|c\" also fix what is otherwise measured; default: by the values" also:"dtype types schema"`
-	Missing []string       `toml:"missing" with:"csv parquet-columns" doc:"texts that stand for a missing value, such as -9, as do empty ones, NA, NaN, N/A, null, None and ?" also:"na_values"`
-	Impute  string         `toml:"impute" with:"csv parquet-columns" doc:"what a missing number becomes, next to an input that says so: the mean of the training samples, the median of the clients' medians, or a number; drop: leave such rows out; default: mean" also:"imputation fillna"`
-	Rare    int            `toml:"rare" in:"[0, inf)" with:"csv parquet-columns" doc:"number of training samples below which categories share one input, with those seen in validation and test only; 0: 5" also:"min_frequency"`
+	//
+	// type of a column: number, category, or "date D/M/Y", "date M/D/Y" or "date YMD" (20250131); "number
+	// MEAN DEVIATION" and "category a|b|c" also fix what is otherwise measured; default: by the values
+	Columns map[string]any `toml:"columns" with:"csv parquet-columns" also:"dtype types schema"`
+	// texts that stand for a missing value, such as -9, as do empty ones, NA, NaN, N/A, null, None and ?
+	Missing []string `toml:"missing" with:"csv parquet-columns" also:"na_values"`
+	// what a missing number becomes, next to an input that says so: the mean of the training samples, the
+	// median of the clients' medians, or a number; drop: leave such rows out; default: mean
+	Impute string `toml:"impute" with:"csv parquet-columns" also:"imputation fillna"`
+	// number of training samples below which categories share one input, with those seen in validation and
+	// test only; 0: 5
+	Rare int `toml:"rare" in:"[0, inf)" with:"csv parquet-columns" also:"min_frequency"`
 	// Header is nil where the first row of each file decides.
-	Header    *bool  `toml:"header" with:"csv" doc:"the first row has the names of the columns, else they are X1, X2, ...; default: if none of its fields is a number"`
-	Delimiter string `toml:"delimiter" with:"csv" doc:"character between fields; default: the first of tab, ; | and , in the first row" also:"separator sep"`
-	Decimal   string `toml:"decimal" of:". ," with:"csv parquet-columns" doc:"decimal sign of numbers; default: ."`
-	Charset   string `toml:"charset" with:"csv" doc:"character set of files that are not UTF-8, such as latin1, windows-1252, gbk or utf-16"`
+	//
+	// the first row has the names of the columns, else they are X1, X2, ...; default: if none of its
+	// fields is a number
+	Header *bool `toml:"header" with:"csv"`
+	// character between fields; default: the first of tab, ; | and , in the first row
+	Delimiter string `toml:"delimiter" with:"csv" also:"separator sep"`
+	// decimal sign of numbers; default: .
+	Decimal string `toml:"decimal" of:". ," with:"csv parquet-columns"`
+	// character set of files that are not UTF-8, such as latin1, windows-1252, gbk or utf-16
+	Charset string `toml:"charset" with:"csv"`
 }
 
 // The words of Impute; others are numbers.

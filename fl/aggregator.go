@@ -18,7 +18,8 @@ import (
 // Aggregation says what the server makes of the updates of a round's clients: the keys
 // aggregator.*. The zero Aggregation is DefaultAggregation.
 type Aggregation struct {
-	Name string `toml:"name" doc:"how the server combines the updates of a round's clients, see fedfast list aggregators" also:"rule defense"`
+	// how the server combines the updates of a round's clients, see fedfast list aggregators
+	Name string `toml:"name" also:"rule defense"`
 	hyper.Aggregation
 }
 

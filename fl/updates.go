@@ -18,13 +18,19 @@ import (
 // no order has to be chosen: each stage has one key, which names its transform, and the
 // stages have a fixed order. The zero Updates are DefaultUpdates.
 type Updates struct {
-	Attack    string  `toml:"attack" doc:"what attackers do, see fedfast list updates; default: no attack" also:"poison byzantine"`
-	Attackers float64 `toml:"attackers" in:"(0, 1)" doc:"share of the clients that are attackers, drawn once by the seed" also:"attack_share fraction malicious"`
-	Strength  float64 `toml:"strength" in:"[0, 1e6]" doc:"strength of the attack: a factor of what attackers send; 0: the attack's own" also:"scale boost z"`
-	Sparsify  string  `toml:"sparsify" doc:"which values of its update a client sends, see fedfast list updates; default: all" also:"sparsification compress"`
-	Quantize  string  `toml:"quantize" doc:"how a client rounds the values that it sends, see fedfast list updates; default: not at all" also:"quantization compress"`
+	// what attackers do, see fedfast list updates; default: no attack
+	Attack string `toml:"attack" also:"poison byzantine"`
+	// share of the clients that are attackers, drawn once by the seed
+	Attackers float64 `toml:"attackers" in:"(0, 1)" also:"attack_share fraction malicious"`
+	// strength of the attack: a factor of what attackers send; 0: the attack's own
+	Strength float64 `toml:"strength" in:"[0, 1e6]" also:"scale boost z"`
+	// which values of its update a client sends, see fedfast list updates; default: all
+	Sparsify string `toml:"sparsify" also:"sparsification compress"`
+	// how a client rounds the values that it sends, see fedfast list updates; default: not at all
+	Quantize string `toml:"quantize" also:"quantization compress"`
 	hyper.Update
-	Feedback bool `toml:"feedback" doc:"each client keeps what biased compression leaves out of its update, and adds it to its next one" also:"error_feedback memory"`
+	// each client keeps what biased compression leaves out of its update, and adds it to its next one
+	Feedback bool `toml:"feedback" also:"error_feedback memory"`
 }
 
 // DefaultUpdates returns the defaults of the keys update.*: updates reach the server as they are.

@@ -77,7 +77,9 @@ func (l *Loss) total(n int) float64 {
 // HuberOptions are the options of Huber.
 type HuberOptions struct {
 	// Delta, above 0, is the distance from which on the loss grows linearly.
-	Delta float64 `toml:"delta" in:"(0, inf)" doc:"distance from the target at which the loss becomes linear"`
+	//
+	// distance from the target at which the loss becomes linear
+	Delta float64 `toml:"delta" in:"(0, inf)"`
 }
 
 // huber is half the squared distance of each output from its target up to Delta, and

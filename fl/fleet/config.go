@@ -15,39 +15,85 @@ import (
 // of Devices and Availability that use a key (file and intervals belong to files).
 type Config struct {
 	// Devices is one of Kinds, or the path of a CSV file.
-	Devices string `toml:"devices" doc:"the clients' devices: equal; lognormal, exponential, pareto or zipf speeds; classes with fleet.shares; phones, as measured; or a .csv file with the columns client, flops or seconds_per_sample, down, up and, optionally, memory; default: equal" also:"heterogeneity clients"`
+	//
+	// the clients' devices: equal; lognormal, exponential, pareto or zipf speeds; classes with
+	// fleet.shares; phones, as measured; or a .csv file with the columns client, flops or
+	// seconds_per_sample, down, up and, optionally, memory; default: equal
+	Devices string `toml:"devices" also:"heterogeneity clients"`
 	// FLOPS, Down, Up and Memory have one value, or one for each class. nil stands for
 	// DefaultDevice.
-	FLOPS            []float64 `toml:"flops" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"operations per second of a device: with lognormal the median, with exponential 1 / the mean time of an operation, with pareto and zipf the fastest device's; with classes one for each class, or one for all; default: 1e10" also:"speed compute"`
-	SecondsPerSample []float64 `toml:"seconds_per_sample" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"seconds that a device trains on a sample with the study's whole model, instead of fleet.flops, likewise; with exponential the mean" also:"sample_seconds time_per_sample"`
-	Down             []float64 `toml:"down" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"bytes per second that a device receives; with classes one for each class, or one for all; default: 1.25e6" also:"download bandwidth downlink"`
-	Up               []float64 `toml:"up" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" doc:"bytes per second that a device sends; with classes one for each class, or one for all; default: 1.25e6" also:"upload uplink"`
-	Memory           []float64 `toml:"memory" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes phones" doc:"bytes of memory of a device; a client whose local training takes more never takes part; with classes one for each class, or one for all; default: no limit" also:"ram"`
-	Shares           []float64 `toml:"shares" in:"(0, inf)" with:"classes" doc:"share of the clients in each class, in any unit, such as [0.5, 0.3, 0.2]" also:"proportions"`
-	Sigma            float64   `toml:"sigma" in:"(0, inf)" with:"lognormal" doc:"standard deviation of the logarithm of the speed; default: 1" also:"spread"`
+	//
+	// operations per second of a device: with lognormal the median, with exponential 1 / the mean time of
+	// an operation, with pareto and zipf the fastest device's; with classes one for each class, or one for
+	// all; default: 1e10
+	FLOPS []float64 `toml:"flops" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" also:"speed compute"`
+	// seconds that a device trains on a sample with the study's whole model, instead of fleet.flops,
+	// likewise; with exponential the mean
+	SecondsPerSample []float64 `toml:"seconds_per_sample" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" also:"sample_seconds time_per_sample"`
+	// bytes per second that a device receives; with classes one for each class, or one for all; default:
+	// 1.25e6
+	Down []float64 `toml:"down" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" also:"download bandwidth downlink"`
+	// bytes per second that a device sends; with classes one for each class, or one for all; default:
+	// 1.25e6
+	Up []float64 `toml:"up" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes" also:"upload uplink"`
+	// bytes of memory of a device; a client whose local training takes more never takes part; with classes
+	// one for each class, or one for all; default: no limit
+	Memory []float64 `toml:"memory" in:"(0, inf)" with:"equal lognormal exponential pareto zipf classes phones" also:"ram"`
+	// share of the clients in each class, in any unit, such as [0.5, 0.3, 0.2]
+	Shares []float64 `toml:"shares" in:"(0, inf)" with:"classes" also:"proportions"`
+	// standard deviation of the logarithm of the speed; default: 1
+	Sigma float64 `toml:"sigma" in:"(0, inf)" with:"lognormal" also:"spread"`
 	// Exponent is the exponent of the slowdown K >= 1 of a device: with pareto P(K > k) =
 	// k^-Exponent, with zipf P(K = k) is proportional to k^-Exponent for k = 1, ..., 1000.
-	Exponent float64 `toml:"exponent" in:"(0, inf)" with:"pareto zipf" doc:"exponent of the power law of slowdowns against the fastest device; smaller is more unequal; default: 2" also:"alpha shape"`
+	//
+	// exponent of the power law of slowdowns against the fastest device; smaller is more unequal; default:
+	// 2
+	Exponent float64 `toml:"exponent" in:"(0, inf)" with:"pareto zipf" also:"alpha shape"`
 	// Correlation is the correlation of a Gaussian copula of the clients' numbers of training
 	// samples and speeds, by their ranks.
-	Correlation float64 `toml:"correlation" in:"[-1, 1]" with:"lognormal exponential pareto zipf classes phones file" doc:"rank correlation of a client's number of training samples and its speed (a Gaussian copula); 1: the client with the most samples is the fastest; 0: none"`
+	//
+	// rank correlation of a client's number of training samples and its speed (a Gaussian copula); 1: the
+	// client with the most samples is the fastest; 0: none
+	Correlation float64 `toml:"correlation" in:"[-1, 1]" with:"lognormal exponential pareto zipf classes phones file"`
 	// Jitter is the standard deviation of a transfer's speed as a share of its mean.
-	Jitter      float64 `toml:"jitter" in:"[0, inf)" with:"equal lognormal exponential pareto zipf classes file" doc:"standard deviation of the log-normal speed of a transfer, as a share of the link's mean; 0: none"`
-	Latency     float64 `toml:"latency" in:"[0, 1e9]" doc:"seconds from the request of a job to the start of its download" also:"delay"`
-	BF16Speedup float64 `toml:"bf16_speedup" in:"(0, inf)" doc:"how many times faster devices compute with precision = \"bf16\"; default: 1"`
+	//
+	// standard deviation of the log-normal speed of a transfer, as a share of the link's mean; 0: none
+	Jitter float64 `toml:"jitter" in:"[0, inf)" with:"equal lognormal exponential pareto zipf classes file"`
+	// seconds from the request of a job to the start of its download
+	Latency float64 `toml:"latency" in:"[0, 1e9]" also:"delay"`
+	// how many times faster devices compute with precision = "bf16"; default: 1
+	BF16Speedup float64 `toml:"bf16_speedup" in:"(0, inf)"`
 
 	// Availability is one of Patterns, or the path of a CSV file.
-	Availability string  `toml:"availability" doc:"when clients are available: always; daily, most of them at night; markov, on and off at random times; or a .csv file with the columns client, start and end in seconds; default: always"`
-	Mean         float64 `toml:"mean" in:"(0, 1]" with:"daily" doc:"mean share of clients that are available; default: 0.16, the share of time for which phones were charging"`
-	Swing        float64 `toml:"swing" in:"(0, 1]" with:"daily" doc:"how much the share of available clients is above the mean at 2 a.m., and below at 2 p.m.; default: fleet.mean"`
-	Zones        float64 `toml:"zones" in:"[0, 24]" with:"daily" doc:"hours over which the clients' time zones are spread; 0: all are in one zone, where the training starts at midnight" also:"phases timezones"`
-	On           float64 `toml:"on" in:"[1, 1e8]" with:"markov" doc:"mean seconds for which a client stays available; default: 3600"`
-	Off          float64 `toml:"off" in:"[1, 1e8]" with:"markov" doc:"mean seconds for which a client stays away; default: 7200"`
-	Period       float64 `toml:"period" in:"[0, 1e9]" with:"intervals" doc:"seconds after which the intervals of the file repeat; 0: never, clients are away after their last interval"`
-	Assign       string  `toml:"assign" of:"id draw" with:"file intervals" doc:"how clients get the rows of a .csv file: by their ID in the dataset, or drawn by the seed from all names in the file; default: id"`
-	Dropout      float64 `toml:"dropout" in:"[0, 1]" doc:"probability that a job fails, at a uniform share of its time" also:"dropout_rate failure drop_prob"`
-	Hazard       float64 `toml:"hazard" in:"[0, inf)" doc:"failures per second of a job: with 0.001, half of those that last 693 seconds fail" also:"failure_rate"`
-	Offline      string  `toml:"offline" of:"fail pause" with:"daily markov intervals" doc:"whether a job whose client goes away fails, or pauses until it is back; default: fail"`
+	//
+	// when clients are available: always; daily, most of them at night; markov, on and off at random
+	// times; or a .csv file with the columns client, start and end in seconds; default: always
+	Availability string `toml:"availability"`
+	// mean share of clients that are available; default: 0.16, the share of time for which phones were
+	// charging
+	Mean float64 `toml:"mean" in:"(0, 1]" with:"daily"`
+	// how much the share of available clients is above the mean at 2 a.m., and below at 2 p.m.; default:
+	// fleet.mean
+	Swing float64 `toml:"swing" in:"(0, 1]" with:"daily"`
+	// hours over which the clients' time zones are spread; 0: all are in one zone, where the training
+	// starts at midnight
+	Zones float64 `toml:"zones" in:"[0, 24]" with:"daily" also:"phases timezones"`
+	// mean seconds for which a client stays available; default: 3600
+	On float64 `toml:"on" in:"[1, 1e8]" with:"markov"`
+	// mean seconds for which a client stays away; default: 7200
+	Off float64 `toml:"off" in:"[1, 1e8]" with:"markov"`
+	// seconds after which the intervals of the file repeat; 0: never, clients are away after their last
+	// interval
+	Period float64 `toml:"period" in:"[0, 1e9]" with:"intervals"`
+	// how clients get the rows of a .csv file: by their ID in the dataset, or drawn by the seed from all
+	// names in the file; default: id
+	Assign string `toml:"assign" of:"id draw" with:"file intervals"`
+	// probability that a job fails, at a uniform share of its time
+	Dropout float64 `toml:"dropout" in:"[0, 1]" also:"dropout_rate failure drop_prob"`
+	// failures per second of a job: with 0.001, half of those that last 693 seconds fail
+	Hazard float64 `toml:"hazard" in:"[0, inf)" also:"failure_rate"`
+	// whether a job whose client goes away fails, or pauses until it is back; default: fail
+	Offline string `toml:"offline" of:"fail pause" with:"daily markov intervals"`
 
 	// SampleFLOPs are the operations of a training step for a sample of the whole model, for
 	// SecondsPerSample.
@@ -174,18 +220,30 @@ var Samplers = []string{Power, Oort, LongestWaiting, Tiers}
 // keys sampler.*.
 type Sampler struct {
 	// Kind is one of Samplers, or "" for clients that are drawn at random.
-	Kind             string  `toml:"-"`
-	Candidates       int     `toml:"candidates" tune:"yes" in:"[0, inf)" with:"power" doc:"number of clients, drawn by their numbers of training samples, of which those with the highest losses train; 0: twice as many as train" also:"d"`
-	Exploration      float64 `toml:"exploration" tune:"yes" in:"[0, 1]" with:"oort" doc:"share of clients that have not trained before, in the first round" also:"exploration_factor"`
-	ExplorationDecay float64 `toml:"exploration_decay" tune:"yes" in:"(0, 1]" with:"oort" doc:"factor of sampler.exploration from round to round"`
-	ExplorationMin   float64 `toml:"exploration_min" tune:"yes" in:"[0, 1]" with:"oort" doc:"smallest share of clients that have not trained before"`
-	Clip             float64 `toml:"clip" tune:"yes" in:"(0, 1]" with:"oort" doc:"quantile of the utilities at which higher ones are clipped" also:"clip_bound"`
-	Cutoff           float64 `toml:"cutoff" tune:"yes" in:"[0, 1]" with:"oort" doc:"clients are drawn among those with at least this share of the utility that just suffices" also:"cut_off_util"`
-	Penalty          float64 `toml:"penalty" tune:"yes" in:"[0, 100]" with:"oort" doc:"exponent of T/t, by which the utility of a client that takes t > T seconds is multiplied" also:"round_penalty alpha"`
-	Pace             float64 `toml:"pace" tune:"yes" in:"(0, 1]" with:"oort" doc:"quantile of the clients' seconds that is T at first" also:"round_threshold"`
-	PaceStep         float64 `toml:"pace_step" tune:"yes" in:"[0, 1]" with:"oort" doc:"what is added to the quantile T when the clients' utilities fall" also:"pacer_delta"`
-	PaceRounds       int     `toml:"pace_rounds" tune:"yes" in:"[1, inf)" with:"oort" doc:"number of rounds whose utilities are compared with as many rounds before" also:"pacer_step"`
-	Tiers            int     `toml:"tiers" tune:"yes" in:"[2, 1000]" with:"tiers" doc:"number of tiers of equally many clients, by the time that they are expected to take"`
+	Kind string `toml:"-"`
+	// number of clients, drawn by their numbers of training samples, of which those with the highest
+	// losses train; 0: twice as many as train
+	Candidates int `toml:"candidates" tune:"yes" in:"[0, inf)" with:"power" also:"d"`
+	// share of clients that have not trained before, in the first round
+	Exploration float64 `toml:"exploration" tune:"yes" in:"[0, 1]" with:"oort" also:"exploration_factor"`
+	// factor of sampler.exploration from round to round
+	ExplorationDecay float64 `toml:"exploration_decay" tune:"yes" in:"(0, 1]" with:"oort"`
+	// smallest share of clients that have not trained before
+	ExplorationMin float64 `toml:"exploration_min" tune:"yes" in:"[0, 1]" with:"oort"`
+	// quantile of the utilities at which higher ones are clipped
+	Clip float64 `toml:"clip" tune:"yes" in:"(0, 1]" with:"oort" also:"clip_bound"`
+	// clients are drawn among those with at least this share of the utility that just suffices
+	Cutoff float64 `toml:"cutoff" tune:"yes" in:"[0, 1]" with:"oort" also:"cut_off_util"`
+	// exponent of T/t, by which the utility of a client that takes t > T seconds is multiplied
+	Penalty float64 `toml:"penalty" tune:"yes" in:"[0, 100]" with:"oort" also:"round_penalty alpha"`
+	// quantile of the clients' seconds that is T at first
+	Pace float64 `toml:"pace" tune:"yes" in:"(0, 1]" with:"oort" also:"round_threshold"`
+	// what is added to the quantile T when the clients' utilities fall
+	PaceStep float64 `toml:"pace_step" tune:"yes" in:"[0, 1]" with:"oort" also:"pacer_delta"`
+	// number of rounds whose utilities are compared with as many rounds before
+	PaceRounds int `toml:"pace_rounds" tune:"yes" in:"[1, inf)" with:"oort" also:"pacer_step"`
+	// number of tiers of equally many clients, by the time that they are expected to take
+	Tiers int `toml:"tiers" tune:"yes" in:"[2, 1000]" with:"tiers"`
 }
 
 // DefaultSampler returns the defaults of the keys sampler.*.

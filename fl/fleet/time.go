@@ -23,25 +23,49 @@ const (
 
 // Time says how the server works on a fleet, in simulated time: the keys time.*.
 type Time struct {
-	Mode         string  `toml:"mode" of:"sync buffered async window" doc:"when the server steps: sync, after a round's cohort; buffered, after every time.buffer updates (FedBuff); async, after every update (FedAsync); window, every time.window seconds, with the updates that have arrived (semi-synchronous)" also:"schedule"`
-	Concurrency  int     `toml:"concurrency" tune:"yes" in:"[0, inf)" with:"buffered async window" doc:"number of clients that work at a time; 0: as many as cohort"`
-	Buffer       int     `toml:"buffer" tune:"yes" in:"[1, inf)" with:"buffered" doc:"number of updates that a step takes" also:"buffer_size K"`
-	Window       float64 `toml:"window" tune:"yes" in:"(0, 1e9]" with:"window" doc:"simulated seconds of a window, at whose end the server takes the updates that have arrived and their clients begin again" also:"interval period"`
-	Open         int     `toml:"open" in:"[1, inf)" with:"buffered async window" doc:"number of clients that must have ended before others begin"`
-	Deadline     float64 `toml:"deadline" tune:"yes" in:"[0, 1e9]" with:"sync" doc:"simulated seconds after which a round takes no more updates; 0: none" also:"timeout"`
-	Partial      bool    `toml:"partial" tune:"yes" with:"sync" doc:"a client that would miss the deadline does as many local steps as fit, at least one, and keeps its weight: only fednova divides by the steps" also:"partial_work"`
-	Overselect   float64 `toml:"overselect" tune:"yes" in:"[1, 100]" with:"sync" doc:"factor by which more clients than cohort begin a round, of which the first cohort are taken" also:"over_selection overcommit"`
-	MinUpdates   int     `toml:"min_updates" in:"[1, inf)" with:"sync" doc:"number of updates without which a round fails and is repeated with other clients"`
-	MaxFailed    int     `toml:"max_failed" in:"[0, inf)" with:"sync" doc:"number of rounds in a row that may fail; one more ends the trial"`
-	MaxStaleness int     `toml:"max_staleness" in:"[0, inf)" with:"buffered async window" doc:"largest staleness of an update, the number of steps since its client began"`
-	Staleness    string  `toml:"staleness" of:"constant polynomial hinge" with:"buffered async window" doc:"weight s of an update with staleness t: constant is 1, polynomial 1/(1+t)^exponent, hinge 1 up to t = hinge_after and 1/(1 + hinge_slope (t - hinge_after)) beyond"`
-	Exponent     float64 `toml:"exponent" tune:"yes" in:"[0, 100]" with:"buffered async window" doc:"exponent of time.staleness = \"polynomial\""`
-	HingeSlope   float64 `toml:"hinge_slope" in:"[0, 1e6]" with:"buffered async window" doc:"slope of time.staleness = \"hinge\""`
-	HingeAfter   float64 `toml:"hinge_after" in:"[0, 1e6]" with:"buffered async window" doc:"staleness from which time.staleness = \"hinge\" weights less"`
-	Mixing       float64 `toml:"mixing" in:"(0, 1]" with:"async" doc:"weight of a client's model in the mean with the server's, times s(t)" also:"alpha"`
-	Weighted     bool    `toml:"weighted" with:"buffered window" doc:"weight the updates of a step by the clients' weights in the method, not equally"`
-	Seconds      float64 `toml:"seconds" in:"[0, inf)" doc:"simulated seconds after which fedfast run, or a client tuner's single trial, stops; 0: none" also:"time_budget max_seconds"`
-	Server       float64 `toml:"server" in:"[0, 1e9]" doc:"simulated seconds that a step of the server takes"`
+	// when the server steps: sync, after a round's cohort; buffered, after every time.buffer updates
+	// (FedBuff); async, after every update (FedAsync); window, every time.window seconds, with the updates
+	// that have arrived (semi-synchronous)
+	Mode string `toml:"mode" of:"sync buffered async window" also:"schedule"`
+	// number of clients that work at a time; 0: as many as cohort
+	Concurrency int `toml:"concurrency" tune:"yes" in:"[0, inf)" with:"buffered async window"`
+	// number of updates that a step takes
+	Buffer int `toml:"buffer" tune:"yes" in:"[1, inf)" with:"buffered" also:"buffer_size K"`
+	// simulated seconds of a window, at whose end the server takes the updates that have arrived and their
+	// clients begin again
+	Window float64 `toml:"window" tune:"yes" in:"(0, 1e9]" with:"window" also:"interval period"`
+	// number of clients that must have ended before others begin
+	Open int `toml:"open" in:"[1, inf)" with:"buffered async window"`
+	// simulated seconds after which a round takes no more updates; 0: none
+	Deadline float64 `toml:"deadline" tune:"yes" in:"[0, 1e9]" with:"sync" also:"timeout"`
+	// a client that would miss the deadline does as many local steps as fit, at least one, and keeps its
+	// weight: only fednova divides by the steps
+	Partial bool `toml:"partial" tune:"yes" with:"sync" also:"partial_work"`
+	// factor by which more clients than cohort begin a round, of which the first cohort are taken
+	Overselect float64 `toml:"overselect" tune:"yes" in:"[1, 100]" with:"sync" also:"over_selection overcommit"`
+	// number of updates without which a round fails and is repeated with other clients
+	MinUpdates int `toml:"min_updates" in:"[1, inf)" with:"sync"`
+	// number of rounds in a row that may fail; one more ends the trial
+	MaxFailed int `toml:"max_failed" in:"[0, inf)" with:"sync"`
+	// largest staleness of an update, the number of steps since its client began
+	MaxStaleness int `toml:"max_staleness" in:"[0, inf)" with:"buffered async window"`
+	// weight s of an update with staleness t: constant is 1, polynomial 1/(1+t)^exponent, hinge 1 up to t
+	// = hinge_after and 1/(1 + hinge_slope (t - hinge_after)) beyond
+	Staleness string `toml:"staleness" of:"constant polynomial hinge" with:"buffered async window"`
+	// exponent of time.staleness = "polynomial"
+	Exponent float64 `toml:"exponent" tune:"yes" in:"[0, 100]" with:"buffered async window"`
+	// slope of time.staleness = "hinge"
+	HingeSlope float64 `toml:"hinge_slope" in:"[0, 1e6]" with:"buffered async window"`
+	// staleness from which time.staleness = "hinge" weights less
+	HingeAfter float64 `toml:"hinge_after" in:"[0, 1e6]" with:"buffered async window"`
+	// weight of a client's model in the mean with the server's, times s(t)
+	Mixing float64 `toml:"mixing" in:"(0, 1]" with:"async" also:"alpha"`
+	// weight the updates of a step by the clients' weights in the method, not equally
+	Weighted bool `toml:"weighted" with:"buffered window"`
+	// simulated seconds after which fedfast run, or a client tuner's single trial, stops; 0: none
+	Seconds float64 `toml:"seconds" in:"[0, inf)" also:"time_budget max_seconds"`
+	// simulated seconds that a step of the server takes
+	Server float64 `toml:"server" in:"[0, 1e9]"`
 }
 
 // DefaultTime returns the defaults of the keys time.*: rounds that wait for all clients.

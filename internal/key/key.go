@@ -1,13 +1,14 @@
 // Package key reads the properties of the keys of a study file from the tags of the
 // struct fields that hold their values:
 //
-//	Momentum float64 `toml:"momentum" in:"[0, 1)" default:"0" doc:"..." also:"beta"`
+//	Momentum float64 `toml:"momentum" in:"[0, 1)" also:"beta"`
 //
 // The tags are: toml, the name within the struct's table (a field without it is not a
-// key); in, the range of a number; of, the values of a string, separated by spaces; doc,
-// a one-line description; also, other names, from which errors suggest the right one;
-// by, the only command that reads the key, or all keys of a table; with, the values of
-// another key that use this one, separated by spaces.
+// key); in, the range of a number; of, the values of a string, separated by spaces; also,
+// other names, from which errors suggest the right one; by, the only command that reads the
+// key, or all keys of a table; with, the values of another key that use this one, separated
+// by spaces; doc, a one-line description. A key of this module has no tag doc: the last
+// paragraph of its field's comment describes it, from which go test makes docs.go.
 package key
 
 import (
@@ -19,6 +20,9 @@ import (
 	"strconv"
 	"strings"
 )
+
+// module begins the paths of packages whose keys are in docs.
+const module = "github.com/fedfast/fedfast/"
 
 // Key describes one key.
 type Key struct {
@@ -64,7 +68,9 @@ func Of(t reflect.Type, prefix string) []Key {
 			}
 			keys = append(keys, table...)
 		default:
-			keys = append(keys, newKey(prefix+name, i, f))
+			k := newKey(prefix+name, i, f)
+			k.Doc = cmp.Or(k.Doc, docs[strings.TrimPrefix(t.PkgPath(), module)+"."+t.Name()+"."+f.Name])
+			keys = append(keys, k)
 		}
 	}
 	return keys
@@ -79,7 +85,10 @@ func below(i int, keys []Key) []Key {
 }
 
 func newKey(name string, i int, f reflect.StructField) Key {
-	k := Key{Name: name, Doc: f.Tag.Get("doc"), Also: strings.Fields(f.Tag.Get("also")), Words: strings.Fields(f.Tag.Get("of")), By: f.Tag.Get("by"), With: strings.Fields(f.Tag.Get("with")), Index: []int{i}, Tag: f.Tag, of: f.Type}
+	k := Key{
+		Name: name, Doc: f.Tag.Get("doc"), Also: strings.Fields(f.Tag.Get("also")), Words: strings.Fields(f.Tag.Get("of")),
+		By: f.Tag.Get("by"), With: strings.Fields(f.Tag.Get("with")), Index: []int{i}, Tag: f.Tag, of: f.Type,
+	}
 	if in, ok := f.Tag.Lookup("in"); ok {
 		k.In = In(in)
 	}

@@ -17,60 +17,119 @@ import (
 // apply; a zero key is one that was not given. The tags say what is known of each
 // key; of are the values that a text may have.
 type LayerSpec struct {
-	Type        string      `toml:"type" json:"type" doc:"type of the layer"`
-	Name        string      `toml:"name,omitempty" json:"name,omitempty" doc:"name of the layer, used as input of other layers and in parameter names; default: type and number"`
-	Tensors     []string    `toml:"tensors,omitempty" json:"tensors,omitempty" doc:"what parameters of the layer are in files of weights, where a PyTorch module has other names or shapes: PARAMETER = NAME, or PARAMETER = NAME 1x17x64"`
-	Input       string      `toml:"input,omitempty" json:"input,omitempty" doc:"name of the layer's input layer; default: the previous layer; input is the input of the first layer"`
-	Inputs      []string    `toml:"inputs,omitempty" json:"inputs,omitempty" doc:"names of the layers that add, concat, multiply or mix combines"`
-	Weights     string      `toml:"weights,omitempty" json:"weights,omitempty" doc:"name of the weights of a mix, shared by all mixes with the same name; their parameter is NAME.alpha"`
-	Zero        bool        `toml:"zero,omitempty" json:"zero,omitempty" doc:"add a zero operation to a mix, with the first of its weights"`
-	Units       int         `toml:"units,omitempty" json:"units,omitempty" in:"[1, 1048576]" doc:"outputs of a dense layer, or of the first layer of squeeze-and-excitation; default for the last layer of a network: one per class" also:"size neurons out_features"`
-	Filters     int         `toml:"filters,omitempty" json:"filters,omitempty" in:"[1, 1048576]" doc:"output channels of a convolution" also:"channels out_channels"`
-	Kernel      int         `toml:"kernel,omitempty" json:"kernel,omitempty" in:"[1, 256]" doc:"height and width of a convolution's kernel, up to 11 for a depthwise one" also:"kernel_size"`
-	Width       int         `toml:"width,omitempty" json:"width,omitempty" in:"[1, 1048576]" doc:"columns of a convolution's kernel or of a pool's window, where they differ from its rows, kernel or size"`
-	Padding     string      `toml:"padding,omitempty" json:"padding,omitempty" of:"valid same" doc:"valid (default): no padding; same: zero padding that keeps the image size at stride 1"`
-	Pad         int         `toml:"pad,omitempty" json:"pad,omitempty" in:"[1, 1048576]" doc:"rows and columns of zero padding on each side, as in PyTorch, instead of padding; none where the kernel or window is 1 wide; a pool ignores it"`
-	NoBias      bool        `toml:"no_bias,omitempty" json:"no_bias,omitempty" doc:"omit the bias of a convolution or dense layer"`
-	Stride      int         `toml:"stride,omitempty" json:"stride,omitempty" in:"[1, 1048576]" doc:"stride of a convolution (default: 1) or of a pool (default: size)"`
-	Dilation    int         `toml:"dilation,omitempty" json:"dilation,omitempty" in:"[1, 1048576]" doc:"dilation of a convolution; default: 1"`
-	Size        int         `toml:"size,omitempty" json:"size,omitempty" in:"[1, 1048576]" doc:"window of a pool (an average pool without it averages the whole image), or dimension of an embedding" also:"dim pool_size embedding_dim"`
-	Rows        int         `toml:"rows,omitempty" json:"rows,omitempty" in:"[1, 1048576]" doc:"rows of the output of an adaptive pool, instead of size; needs columns"`
-	Columns     int         `toml:"columns,omitempty" json:"columns,omitempty" in:"[1, 1048576]" doc:"columns of the output of an adaptive pool"`
-	Ceil        bool        `toml:"ceil,omitempty" json:"ceil,omitempty" doc:"let a last window of a pool reach over the end of the image, ceil_mode=True in PyTorch"`
-	CountPad    bool        `toml:"count_pad,omitempty" json:"count_pad,omitempty" doc:"count the padding in the means of an average pool, as PyTorch does unless count_include_pad=False"`
-	ZeroPadding bool        `toml:"zero_padding,omitempty" json:"zero_padding,omitempty" doc:"make token 0 of an embedding a zero vector that is not trained"`
-	Groups      int         `toml:"groups,omitempty" json:"groups,omitempty" in:"[1, 1048576]" doc:"number of channel groups; default: 1" also:"num_groups"`
-	NoAffine    bool        `toml:"no_affine,omitempty" json:"no_affine,omitempty" doc:"omit the learned parameters of a group or batch normalization, affine=False in PyTorch"`
-	Momentum    *float64    `toml:"momentum,omitempty" json:"momentum,omitempty" in:"[0, 1]" doc:"share of each batch in the running statistics of a batch normalization; default: 0.1"`
-	Cumulative  bool        `toml:"cumulative,omitempty" json:"cumulative,omitempty" doc:"make the running statistics the means over all batches, momentum=None in PyTorch"`
-	Eps         *float64    `toml:"eps,omitempty" json:"eps,omitempty" in:"(0, 1)" doc:"constant added to the variance of a normalization; default: 0.00001, of rmsnorm 2^-23"`
-	Radius      int         `toml:"radius,omitempty" json:"radius,omitempty" in:"[1, 1048576]" doc:"number of channels on each side in the normalization of a channel"`
-	Bias        *float64    `toml:"bias,omitempty" json:"bias,omitempty" doc:"additive constant of the normalization; default: 1"`
-	Alpha       *float64    `toml:"alpha,omitempty" json:"alpha,omitempty" doc:"factor of the sum of squares"`
-	Beta        *float64    `toml:"beta,omitempty" json:"beta,omitempty" in:"0.25 or 0.5 or 0.75 or 1" doc:"exponent of the normalization; default: 0.75"`
-	Rate        *float64    `toml:"rate,omitempty" json:"rate,omitempty" in:"[0, 1)" doc:"dropout rate; for an LSTM, between its layers" also:"dropout p"`
-	Channels    bool        `toml:"channels,omitempty" json:"channels,omitempty" doc:"drop whole channels of an image, nn.Dropout2d in PyTorch"`
-	First       int         `toml:"first,omitempty" json:"first,omitempty" in:"[1, 1048576]" doc:"first of the channels that are taken; default: 0, the input's first"`
-	Count       int         `toml:"count,omitempty" json:"count,omitempty" in:"[1, 1048576]" doc:"how many channels are taken; default: all from the first on"`
-	Factor      *float64    `toml:"factor,omitempty" json:"factor,omitempty" in:"(0, inf)" doc:"what a scale multiplies by"`
-	Slope       *float64    `toml:"slope,omitempty" json:"slope,omitempty" in:"[0, 1]" doc:"slope of a leaky ReLU below zero; default: 0.01"`
-	Hidden      int         `toml:"hidden,omitempty" json:"hidden,omitempty" in:"[1, 1048576]" doc:"hidden units of an LSTM or GRU" also:"hidden_size units"`
-	Layers      int         `toml:"layers,omitempty" json:"layers,omitempty" in:"[1, 256]" doc:"number of stacked LSTM layers; default: 1" also:"num_layers"`
-	Output      string      `toml:"output,omitempty" json:"output,omitempty" of:"last every" doc:"output of the last step (default) or of every step"`
-	Biases      int         `toml:"biases,omitempty" json:"biases,omitempty" in:"1 or 2" doc:"bias vectors of an LSTM; default: 2, as in PyTorch"`
-	Heads       int         `toml:"heads,omitempty" json:"heads,omitempty" in:"[1, 1048576]" doc:"number of attention heads; must divide the number of channels" also:"num_heads"`
-	Causal      bool        `toml:"causal,omitempty" json:"causal,omitempty" doc:"mask later steps in attention"`
-	MaskPadding bool        `toml:"mask_padding,omitempty" json:"mask_padding,omitempty" doc:"mask steps with token 0 in attention; leave them out of what steps takes"`
-	ClassToken  bool        `toml:"class_token,omitempty" json:"class_token,omitempty" doc:"prepend a learned class token to the sequence"`
-	Take        string      `toml:"take,omitempty" json:"take,omitempty" of:"last first mean" doc:"step that is the output, or the mean of all steps; default: last"`
-	Approximate string      `toml:"approximate,omitempty" json:"approximate,omitempty" of:"none tanh" doc:"exact GELU (none, default) or its tanh approximation"`
-	Init        string      `toml:"init,omitempty" json:"init,omitempty" of:"torch glorot keras haiku gpt2" doc:"initialization as in PyTorch (default), TensorFlow, Keras, Haiku or GPT-2; with glorot and haiku the forget bias of an LSTM, too"`
-	Optional    bool        `toml:"optional,omitempty" json:"optional,omitempty" doc:"allow sub-networks to omit the layer, by the choice on = 0 or 1"`
-	Depth       int         `toml:"depth,omitempty" json:"depth,omitempty" in:"[1, 256]" doc:"number of consecutive blocks; default: 1" also:"repeat"`
-	Body        []LayerSpec `toml:"body,omitempty" json:"body,omitempty" doc:"layers of the main branch of a residual block"`
-	Shortcut    []LayerSpec `toml:"shortcut,omitempty" json:"shortcut,omitempty" doc:"layers of the shortcut branch; default: the input itself"`
+	// type of the layer
+	Type string `toml:"type" json:"type"`
+	// name of the layer, used as input of other layers and in parameter names; default: type and number
+	Name string `toml:"name,omitempty" json:"name,omitempty"`
+	// what parameters of the layer are in files of weights, where a PyTorch module has other names or
+	// shapes: PARAMETER = NAME, or PARAMETER = NAME 1x17x64
+	Tensors []string `toml:"tensors,omitempty" json:"tensors,omitempty"`
+	// name of the layer's input layer; default: the previous layer; input is the input of the first layer
+	Input string `toml:"input,omitempty" json:"input,omitempty"`
+	// names of the layers that add, concat, multiply or mix combines
+	Inputs []string `toml:"inputs,omitempty" json:"inputs,omitempty"`
+	// name of the weights of a mix, shared by all mixes with the same name; their parameter is NAME.alpha
+	Weights string `toml:"weights,omitempty" json:"weights,omitempty"`
+	// add a zero operation to a mix, with the first of its weights
+	Zero bool `toml:"zero,omitempty" json:"zero,omitempty"`
+	// outputs of a dense layer, or of the first layer of squeeze-and-excitation; default for the last
+	// layer of a network: one per class
+	Units int `toml:"units,omitempty" json:"units,omitempty" in:"[1, 1048576]" also:"size neurons out_features"`
+	// output channels of a convolution
+	Filters int `toml:"filters,omitempty" json:"filters,omitempty" in:"[1, 1048576]" also:"channels out_channels"`
+	// height and width of a convolution's kernel, up to 11 for a depthwise one
+	Kernel int `toml:"kernel,omitempty" json:"kernel,omitempty" in:"[1, 256]" also:"kernel_size"`
+	// columns of a convolution's kernel or of a pool's window, where they differ from its rows, kernel or
+	// size
+	Width int `toml:"width,omitempty" json:"width,omitempty" in:"[1, 1048576]"`
+	// valid (default): no padding; same: zero padding that keeps the image size at stride 1
+	Padding string `toml:"padding,omitempty" json:"padding,omitempty" of:"valid same"`
+	// rows and columns of zero padding on each side, as in PyTorch, instead of padding; none where the
+	// kernel or window is 1 wide; a pool ignores it
+	Pad int `toml:"pad,omitempty" json:"pad,omitempty" in:"[1, 1048576]"`
+	// omit the bias of a convolution or dense layer
+	NoBias bool `toml:"no_bias,omitempty" json:"no_bias,omitempty"`
+	// stride of a convolution (default: 1) or of a pool (default: size)
+	Stride int `toml:"stride,omitempty" json:"stride,omitempty" in:"[1, 1048576]"`
+	// dilation of a convolution; default: 1
+	Dilation int `toml:"dilation,omitempty" json:"dilation,omitempty" in:"[1, 1048576]"`
+	// window of a pool (an average pool without it averages the whole image), or dimension of an embedding
+	Size int `toml:"size,omitempty" json:"size,omitempty" in:"[1, 1048576]" also:"dim pool_size embedding_dim"`
+	// rows of the output of an adaptive pool, instead of size; needs columns
+	Rows int `toml:"rows,omitempty" json:"rows,omitempty" in:"[1, 1048576]"`
+	// columns of the output of an adaptive pool
+	Columns int `toml:"columns,omitempty" json:"columns,omitempty" in:"[1, 1048576]"`
+	// let a last window of a pool reach over the end of the image, ceil_mode=True in PyTorch
+	Ceil bool `toml:"ceil,omitempty" json:"ceil,omitempty"`
+	// count the padding in the means of an average pool, as PyTorch does unless count_include_pad=False
+	CountPad bool `toml:"count_pad,omitempty" json:"count_pad,omitempty"`
+	// make token 0 of an embedding a zero vector that is not trained
+	ZeroPadding bool `toml:"zero_padding,omitempty" json:"zero_padding,omitempty"`
+	// number of channel groups; default: 1
+	Groups int `toml:"groups,omitempty" json:"groups,omitempty" in:"[1, 1048576]" also:"num_groups"`
+	// omit the learned parameters of a group or batch normalization, affine=False in PyTorch
+	NoAffine bool `toml:"no_affine,omitempty" json:"no_affine,omitempty"`
+	// share of each batch in the running statistics of a batch normalization; default: 0.1
+	Momentum *float64 `toml:"momentum,omitempty" json:"momentum,omitempty" in:"[0, 1]"`
+	// make the running statistics the means over all batches, momentum=None in PyTorch
+	Cumulative bool `toml:"cumulative,omitempty" json:"cumulative,omitempty"`
+	// constant added to the variance of a normalization; default: 0.00001, of rmsnorm 2^-23
+	Eps *float64 `toml:"eps,omitempty" json:"eps,omitempty" in:"(0, 1)"`
+	// number of channels on each side in the normalization of a channel
+	Radius int `toml:"radius,omitempty" json:"radius,omitempty" in:"[1, 1048576]"`
+	// additive constant of the normalization; default: 1
+	Bias *float64 `toml:"bias,omitempty" json:"bias,omitempty"`
+	// factor of the sum of squares
+	Alpha *float64 `toml:"alpha,omitempty" json:"alpha,omitempty"`
+	// exponent of the normalization; default: 0.75
+	Beta *float64 `toml:"beta,omitempty" json:"beta,omitempty" in:"0.25 or 0.5 or 0.75 or 1"`
+	// dropout rate; for an LSTM, between its layers
+	Rate *float64 `toml:"rate,omitempty" json:"rate,omitempty" in:"[0, 1)" also:"dropout p"`
+	// drop whole channels of an image, nn.Dropout2d in PyTorch
+	Channels bool `toml:"channels,omitempty" json:"channels,omitempty"`
+	// first of the channels that are taken; default: 0, the input's first
+	First int `toml:"first,omitempty" json:"first,omitempty" in:"[1, 1048576]"`
+	// how many channels are taken; default: all from the first on
+	Count int `toml:"count,omitempty" json:"count,omitempty" in:"[1, 1048576]"`
+	// what a scale multiplies by
+	Factor *float64 `toml:"factor,omitempty" json:"factor,omitempty" in:"(0, inf)"`
+	// slope of a leaky ReLU below zero; default: 0.01
+	Slope *float64 `toml:"slope,omitempty" json:"slope,omitempty" in:"[0, 1]"`
+	// hidden units of an LSTM or GRU
+	Hidden int `toml:"hidden,omitempty" json:"hidden,omitempty" in:"[1, 1048576]" also:"hidden_size units"`
+	// number of stacked LSTM layers; default: 1
+	Layers int `toml:"layers,omitempty" json:"layers,omitempty" in:"[1, 256]" also:"num_layers"`
+	// output of the last step (default) or of every step
+	Output string `toml:"output,omitempty" json:"output,omitempty" of:"last every"`
+	// bias vectors of an LSTM; default: 2, as in PyTorch
+	Biases int `toml:"biases,omitempty" json:"biases,omitempty" in:"1 or 2"`
+	// number of attention heads; must divide the number of channels
+	Heads int `toml:"heads,omitempty" json:"heads,omitempty" in:"[1, 1048576]" also:"num_heads"`
+	// mask later steps in attention
+	Causal bool `toml:"causal,omitempty" json:"causal,omitempty"`
+	// mask steps with token 0 in attention; leave them out of what steps takes
+	MaskPadding bool `toml:"mask_padding,omitempty" json:"mask_padding,omitempty"`
+	// prepend a learned class token to the sequence
+	ClassToken bool `toml:"class_token,omitempty" json:"class_token,omitempty"`
+	// step that is the output, or the mean of all steps; default: last
+	Take string `toml:"take,omitempty" json:"take,omitempty" of:"last first mean"`
+	// exact GELU (none, default) or its tanh approximation
+	Approximate string `toml:"approximate,omitempty" json:"approximate,omitempty" of:"none tanh"`
+	// initialization as in PyTorch (default), TensorFlow, Keras, Haiku or GPT-2; with glorot and haiku the
+	// forget bias of an LSTM, too
+	Init string `toml:"init,omitempty" json:"init,omitempty" of:"torch glorot keras haiku gpt2"`
+	// allow sub-networks to omit the layer, by the choice on = 0 or 1
+	Optional bool `toml:"optional,omitempty" json:"optional,omitempty"`
+	// number of consecutive blocks; default: 1
+	Depth int `toml:"depth,omitempty" json:"depth,omitempty" in:"[1, 256]" also:"repeat"`
+	// layers of the main branch of a residual block
+	Body []LayerSpec `toml:"body,omitempty" json:"body,omitempty"`
+	// layers of the shortcut branch; default: the input itself
+	Shortcut []LayerSpec `toml:"shortcut,omitempty" json:"shortcut,omitempty"`
 	// Options are the options of a type that has its own.
-	Options map[string]any `toml:"options,omitempty" json:"options,omitempty" doc:"options of a layer type from another module: options = { NAME = VALUE }"`
+	//
+	// options of a layer type from another module: options = { NAME = VALUE }
+	Options map[string]any `toml:"options,omitempty" json:"options,omitempty"`
 	// Choices stand instead of keys with integers.
 	Choices map[string]LayerChoice `toml:"-" json:"-"`
 }

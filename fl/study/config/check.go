@@ -120,14 +120,25 @@ func (c *Config) Allows(name string, scalar bool) error {
 
 // Loss holds the keys loss.*.
 type Loss struct {
-	Name           string    `toml:"name" doc:"training loss, as in PyTorch; default: cross_entropy for classes (logistic has one output for two of them), sigmoid for multi-label data, squared for regression" also:"criterion loss_function"`
-	LabelSmoothing float64   `toml:"label_smoothing" in:"[0, 1)" doc:"label smoothing of cross_entropy: the share of a label that is spread over all classes" also:"smoothing"`
-	ClassWeights   []float64 `toml:"class_weights" in:"[0, inf)" doc:"one weight per class: cross_entropy becomes the weighted mean, sigmoid multiplies the terms of positive labels; default: equal weights" also:"weight pos_weight"`
-	RecallAt       int       `toml:"recall_at" in:"[1, inf)" doc:"with sigmoid, the number of largest outputs that count as predictions, for recall and the error 1 - recall; default: 5, or 1 for up to 5 outputs" also:"top_k k"`
+	// training loss, as in PyTorch; default: cross_entropy for classes (logistic has one output for two of
+	// them), sigmoid for multi-label data, squared for regression
+	Name string `toml:"name" also:"criterion loss_function"`
+	// label smoothing of cross_entropy: the share of a label that is spread over all classes
+	LabelSmoothing float64 `toml:"label_smoothing" in:"[0, 1)" also:"smoothing"`
+	// one weight per class: cross_entropy becomes the weighted mean, sigmoid multiplies the terms of
+	// positive labels; default: equal weights
+	ClassWeights []float64 `toml:"class_weights" in:"[0, inf)" also:"weight pos_weight"`
+	// with sigmoid, the number of largest outputs that count as predictions, for recall and the error 1 -
+	// recall; default: 5, or 1 for up to 5 outputs
+	RecallAt int `toml:"recall_at" in:"[1, inf)" also:"top_k k"`
 	// Balanced takes all training samples / (classes x those of the class) as weights.
-	Balanced bool `toml:"balanced" doc:"class weights by the classes' shares, from counts that clients send once"`
+	//
+	// class weights by the classes' shares, from counts that clients send once
+	Balanced bool `toml:"balanced"`
 	// Options are the options of the named loss.
-	Options map[string]any `toml:"options" doc:"an option of the loss, such as delta of huber; fedfast list losses NAME shows all" also:"delta beta"`
+	//
+	// an option of the loss, such as delta of huber; fedfast list losses NAME shows all
+	Options map[string]any `toml:"options" also:"delta beta"`
 }
 
 // of returns the loss for the data's target. The error names an option that the loss

@@ -25,24 +25,72 @@ import (
 // the keys of the study file. The tags describe each key, see package key; errors, the
 // reference and completion use them.
 type Config struct {
-	Name        string   `toml:"name" doc:"name of the study, used for its folder and logs; default: the name of the file or preset"`
-	Method      string   `toml:"method" doc:"federated method, see fedfast list methods" also:"algorithm strategy"`
-	HeadLayers  int      `toml:"head_layers" in:"[1, inf)" doc:"number of last layers with parameters that form the head"`
-	Model       Model    `toml:"model" doc:"the model: a name from fedfast list models, or its layers as [[model.layers]], see fedfast list layers"`
-	Init        string   `toml:"init" doc:"initialization: torch, glorot, keras, haiku or gpt2 for the defaults of PyTorch, TensorFlow, Keras, Haiku or GPT-2, or a .safetensors file with the weights; default: the model's own; a layer's own init takes precedence" also:"initializer initialization pretrained checkpoint"`
-	Precision   string   `toml:"precision" of:"fp32 bf16 bf16-amx" doc:"format of the operands of matrix products: bf16 for AMD Zen 4 and later (AVX512_BF16), bf16-amx, with sums in another order, for Intel Xeons since Sapphire Rapids (AMX, on Linux); both with --cpu generic: slow, the same bits; weights, sums and all else are fp32" also:"dtype amp mixed_precision"`
-	Rounds      int      `toml:"rounds" by:"run" in:"[1, inf)" doc:"number of rounds of fedfast run; a study has budget.rounds" also:"num_rounds communication_rounds iterations"`
-	Cohort      int      `toml:"cohort" in:"[1, inf)" doc:"number of clients per round" also:"clients_per_round participants cohort_size sample_size"`
-	Sampling    string   `toml:"sampling" of:"without with size poisson shuffle power oort longest_waiting tiers" doc:"how cohorts are sampled: at random without or with replacement, with it in proportion to their training samples, all then weighing equally (size: scheme I of arXiv:1907.02189), each client with probability cohort/clients (poisson), in passes over all clients in a random order (shuffle), by the highest losses among candidates (power of choice), by losses and seconds (oort), by the longest wait, or from one tier of equally fast clients (TiFL)" also:"selection client_selection selector sampler"`
-	Cohorts     string   `toml:"cohorts" by:"tune" of:"own shared" doc:"whether each trial draws its own cohorts or a round has the same clients in every trial (shared), so that trials do not differ by their clients; default: shared with the tuner halving, where clients are drawn at random and the study is not private, else own"`
-	Nonfinite   string   `toml:"nonfinite" of:"drop fail" doc:"on a client result that is not finite: drop the client, which then scores the worst, or fail the trial"`
-	Seed        uint64   `toml:"seed" in:"[0, inf)" doc:"seed of all random draws" also:"random_seed"`
-	Digests     string   `toml:"digests" of:"some all" doc:"which rounds record digests, for fedfast study diff: some: of the global weights and the server's state, every N rounds, about 0.4 % of the time; all: after each round, and of each tensor that each client returns; changes no result"`
-	Objective   string   `toml:"objective" by:"tune" of:"error loss accuracy roc_auc pr_auc f1 balanced_accuracy log_loss recall mean_ap rmse mae r2 seconds_to_goal" doc:"metric to optimize: error and loss for all data (the error is 1 - recall for multi-label data, the RMSE for regression), accuracy for classes, recall and mean_ap for multi-label data, rmse, mae and r2 (mean over the outputs) for regression; roc_auc, pr_auc (average precision), f1, balanced_accuracy and log_loss for classes, of the second of two or the mean over more, from the probabilities of all scored samples together; seconds_to_goal is the simulated time until the global model reaches the accuracy eval.goal on validation samples: a trial that misses it within budget.trial_seconds ranks after the others, by its error; errors, losses, rmse, mae and seconds are minimized, the others maximized" also:"metric"`
-	Objectives  []string `toml:"objectives" by:"tune" of:"error loss accuracy roc_auc pr_auc f1 balanced_accuracy log_loss recall mean_ap rmse mae r2 error_p90 error_worst error_variance jain error_unseen error_unseen_adapted seconds_simulated bytes_up bytes_down epsilon" doc:"all metrics to optimize, objective first, for a tuner that takes several: the study shows the Pareto front, and returns the model that is best in objective; error_p90, error_worst, error_variance and jain are, of the clients of a round's cohort, the 90th percentile of their errors, the mean of the highest tenth, the variance, and Jain's index of the accuracies (maximized); error_unseen is the global model's error on the validation samples of data.unseen_clients, error_unseen_adapted the error after these have adapted it; seconds_simulated, bytes_up, bytes_down and epsilon are of all rounds of a trial; default: objective alone" also:"multi_objective metrics"`
-	Constraints []string `toml:"constraints" by:"tune" doc:"bounds on metrics of objectives, such as \"bytes_up <= 1e9\" or \"accuracy >= 0.5\", for a tuner that takes them: trials beyond them rank after all others" also:"bounds"`
-	Target      string   `toml:"target" by:"tune" of:"personalized global" doc:"whether the objective is measured on the personalized models, after local training, or on the global model"`
-	Select      string   `toml:"select" by:"tune" of:"finalists paper" doc:"how the returned model is selected: among finalists, which are scored on all clients at the end, or by the best score of any cohort (paper)"`
+	// name of the study, used for its folder and logs; default: the name of the file or preset
+	Name string `toml:"name"`
+	// federated method, see fedfast list methods
+	Method string `toml:"method" also:"algorithm strategy"`
+	// number of last layers with parameters that form the head
+	HeadLayers int `toml:"head_layers" in:"[1, inf)"`
+	// the model: a name from fedfast list models, or its layers as [[model.layers]], see fedfast list
+	// layers
+	Model Model `toml:"model"`
+	// initialization: torch, glorot, keras, haiku or gpt2 for the defaults of PyTorch, TensorFlow, Keras,
+	// Haiku or GPT-2, or a .safetensors file with the weights; default: the model's own; a layer's own
+	// init takes precedence
+	Init string `toml:"init" also:"initializer initialization pretrained checkpoint"`
+	// format of the operands of matrix products: bf16 for AMD Zen 4 and later (AVX512_BF16), bf16-amx,
+	// with sums in another order, for Intel Xeons since Sapphire Rapids (AMX, on Linux); both with --cpu
+	// generic: slow, the same bits; weights, sums and all else are fp32
+	Precision string `toml:"precision" of:"fp32 bf16 bf16-amx" also:"dtype amp mixed_precision"`
+	// number of rounds of fedfast run; a study has budget.rounds
+	Rounds int `toml:"rounds" by:"run" in:"[1, inf)" also:"num_rounds communication_rounds iterations"`
+	// number of clients per round
+	Cohort int `toml:"cohort" in:"[1, inf)" also:"clients_per_round participants cohort_size sample_size"`
+	// how cohorts are sampled: at random without or with replacement, with it in proportion to their
+	// training samples, all then weighing equally (size: scheme I of arXiv:1907.02189), each client with
+	// probability cohort/clients (poisson), in passes over all clients in a random order (shuffle), by the
+	// highest losses among candidates (power of choice), by losses and seconds (oort), by the longest
+	// wait, or from one tier of equally fast clients (TiFL)
+	Sampling string `toml:"sampling" of:"without with size poisson shuffle power oort longest_waiting tiers" also:"selection client_selection selector sampler"`
+	// whether each trial draws its own cohorts or a round has the same clients in every trial (shared), so
+	// that trials do not differ by their clients; default: shared with the tuner halving, where clients
+	// are drawn at random and the study is not private, else own
+	Cohorts string `toml:"cohorts" by:"tune" of:"own shared"`
+	// on a client result that is not finite: drop the client, which then scores the worst, or fail the
+	// trial
+	Nonfinite string `toml:"nonfinite" of:"drop fail"`
+	// seed of all random draws
+	Seed uint64 `toml:"seed" in:"[0, inf)" also:"random_seed"`
+	// which rounds record digests, for fedfast study diff: some: of the global weights and the server's
+	// state, every N rounds, about 0.4 % of the time; all: after each round, and of each tensor that each
+	// client returns; changes no result
+	Digests string `toml:"digests" of:"some all"`
+	// metric to optimize: error and loss for all data (the error is 1 - recall for multi-label data, the
+	// RMSE for regression), accuracy for classes, recall and mean_ap for multi-label data, rmse, mae and
+	// r2 (mean over the outputs) for regression; roc_auc, pr_auc (average precision), f1,
+	// balanced_accuracy and log_loss for classes, of the second of two or the mean over more, from the
+	// probabilities of all scored samples together; seconds_to_goal is the simulated time until the global
+	// model reaches the accuracy eval.goal on validation samples: a trial that misses it within
+	// budget.trial_seconds ranks after the others, by its error; errors, losses, rmse, mae and seconds are
+	// minimized, the others maximized
+	Objective string `toml:"objective" by:"tune" of:"error loss accuracy roc_auc pr_auc f1 balanced_accuracy log_loss recall mean_ap rmse mae r2 seconds_to_goal" also:"metric"`
+	// all metrics to optimize, objective first, for a tuner that takes several: the study shows the Pareto
+	// front, and returns the model that is best in objective; error_p90, error_worst, error_variance and
+	// jain are, of the clients of a round's cohort, the 90th percentile of their errors, the mean of the
+	// highest tenth, the variance, and Jain's index of the accuracies (maximized); error_unseen is the
+	// global model's error on the validation samples of data.unseen_clients, error_unseen_adapted the
+	// error after these have adapted it; seconds_simulated, bytes_up, bytes_down and epsilon are of all
+	// rounds of a trial; default: objective alone
+	Objectives []string `toml:"objectives" by:"tune" of:"error loss accuracy roc_auc pr_auc f1 balanced_accuracy log_loss recall mean_ap rmse mae r2 error_p90 error_worst error_variance jain error_unseen error_unseen_adapted seconds_simulated bytes_up bytes_down epsilon" also:"multi_objective metrics"`
+	// bounds on metrics of objectives, such as "bytes_up <= 1e9" or "accuracy >= 0.5", for a tuner that
+	// takes them: trials beyond them rank after all others
+	Constraints []string `toml:"constraints" by:"tune" also:"bounds"`
+	// whether the objective is measured on the personalized models, after local training, or on the global
+	// model
+	Target string `toml:"target" by:"tune" of:"personalized global"`
+	// how the returned model is selected: among finalists, which are scored on all clients at the end, or
+	// by the best score of any cohort (paper)
+	Select string `toml:"select" by:"tune" of:"finalists paper"`
 
 	Loss        Loss           `toml:"loss"`
 	Client      Client         `toml:"client"`
@@ -61,7 +109,10 @@ type Config struct {
 	Budget      Budget         `toml:"budget" by:"tune"`
 	Tuner       Tuner          `toml:"tuner" by:"tune"`
 	ClientTuner ClientTuner    `toml:"client_tuner" by:"tune"`
-	Space       map[string]any `toml:"space" by:"tune" doc:"a dimension of the search space, named like the hyperparameter, such as {log10 = [-4, 0]} or {int = [8, 64], step = 8}; none removes it; space = \"auto\" has the method's keys in the ranges that the tuned board found"`
+	// a dimension of the search space, named like the hyperparameter, such as {log10 = [-4, 0]} or {int =
+	// [8, 64], step = 8}; none removes it; space = "auto" has the method's keys in the ranges that the
+	// tuned board found
+	Space map[string]any `toml:"space" by:"tune"`
 
 	// cohortOf is the preset that sets the cohort, if nothing above it does.
 	cohortOf string
@@ -116,8 +167,12 @@ type Model struct {
 // override them.
 type Client struct {
 	hyper.Client
-	Trainable []string  `toml:"trainable" doc:"patterns of the names of trained parameters, such as head.* (the last head_layers layers), body.* (the others), dense2.* or *.bias; all others are frozen; default: all are trained" also:"requires_grad unfreeze finetune"`
-	Widths    []float64 `toml:"widths" in:"(0, 1]" doc:"widths of the clients' sub-networks: client i has the one at index i modulo their number; default: 1, 1/2, 1/4, 1/8, 1/16"`
+	// patterns of the names of trained parameters, such as head.* (the last head_layers layers), body.*
+	// (the others), dense2.* or *.bias; all others are frozen; default: all are trained
+	Trainable []string `toml:"trainable" also:"requires_grad unfreeze finetune"`
+	// widths of the clients' sub-networks: client i has the one at index i modulo their number; default:
+	// 1, 1/2, 1/4, 1/8, 1/16
+	Widths []float64 `toml:"widths" in:"(0, 1]"`
 }
 
 // Server holds the keys server.*; a trial's params override them.
@@ -125,24 +180,38 @@ type Server = hyper.Server
 
 // Norm holds the keys norm.*.
 type Norm struct {
-	Statistics string `toml:"statistics" of:"average keep affine-shared batch" doc:"running statistics of batch normalization: average: the mean of the clients' (default); keep: each client keeps them with the scales and shifts (method fedbn); affine-shared: each client keeps the statistics alone (SiloBN); batch: the cohort computes those of each new model, in a pass over its training samples (static batch normalization)" also:"batchnorm bn"`
+	// running statistics of batch normalization: average: the mean of the clients' (default); keep: each
+	// client keeps them with the scales and shifts (method fedbn); affine-shared: each client keeps the
+	// statistics alone (SiloBN); batch: the cohort computes those of each new model, in a pass over its
+	// training samples (static batch normalization)
+	Statistics string `toml:"statistics" of:"average keep affine-shared batch" also:"batchnorm bn"`
 }
 
 // Data holds the keys data.*.
 type Data struct {
 	data.Config
-	ProxyTest   int `toml:"proxy_test" in:"[0, inf)" doc:"number of the data.proxy samples that score models of proxy federations; they belong to no client"`
-	StateMemory int `toml:"state_memory" in:"[0, inf)" doc:"memory in MiB for the client states of a method; the rest is in a temporary file"`
+	// number of the data.proxy samples that score models of proxy federations; they belong to no client
+	ProxyTest int `toml:"proxy_test" in:"[0, inf)"`
+	// memory in MiB for the client states of a method; the rest is in a temporary file
+	StateMemory int `toml:"state_memory" in:"[0, inf)"`
 }
 
 // Score holds the keys score.*.
 type Score struct {
-	Discount float64 `toml:"discount" in:"[0, 1]" doc:"weight of earlier rounds since the last rung in a score: discount^age; 0 scores the last round only"`
-	Rounds   int     `toml:"rounds" in:"[0, 1e6]" doc:"number of last rounds since the last rung whose mean is a score, instead of score.discount; 0: 3 with the tuner halving unless score.discount is set, else score.discount"`
-	Clients  int     `toml:"clients" in:"[0, inf)" doc:"number of clients of the cohort to score on, drawn anew each round; 0: all"`
-	Uniform  bool    `toml:"uniform" doc:"weight scored clients equally instead of by their number of validation samples"`
-	Epsilon  float64 `toml:"epsilon" in:"[0, inf)" doc:"privacy budget of each round's score and of each finalist's: Laplace noise of scale 1/(epsilon k) on the error of k clients; 0: none"`
-	Both     bool    `toml:"both" doc:"also record each round's score under the other target, so that its study can share the rounds"`
+	// weight of earlier rounds since the last rung in a score: discount^age; 0 scores the last round only
+	Discount float64 `toml:"discount" in:"[0, 1]"`
+	// number of last rounds since the last rung whose mean is a score, instead of score.discount; 0: 3
+	// with the tuner halving unless score.discount is set, else score.discount
+	Rounds int `toml:"rounds" in:"[0, 1e6]"`
+	// number of clients of the cohort to score on, drawn anew each round; 0: all
+	Clients int `toml:"clients" in:"[0, inf)"`
+	// weight scored clients equally instead of by their number of validation samples
+	Uniform bool `toml:"uniform"`
+	// privacy budget of each round's score and of each finalist's: Laplace noise of scale 1/(epsilon k) on
+	// the error of k clients; 0: none
+	Epsilon float64 `toml:"epsilon" in:"[0, inf)"`
+	// also record each round's score under the other target, so that its study can share the rounds
+	Both bool `toml:"both"`
 }
 
 // Discount returns the weight of earlier rounds in a score, score.discount, or from 2 on
@@ -210,9 +279,13 @@ func (s Score) Options() fl.ScoreOptions {
 // Finalists holds the keys finalists.*. A finalist's score is one evaluation with the same
 // noise as the study's others: score.clients, score.uniform and score.epsilon apply too.
 type Finalists struct {
-	Survivors int `toml:"survivors" in:"[0, inf)" doc:"number of trials whose last model becomes a finalist: the tuner's choice, then those that ran longest, also stopped ones"`
-	Snapshots int `toml:"snapshots" in:"[0, inf)" doc:"number of trials whose lowest-scoring model becomes a finalist; used beside finalists.survivors"`
-	Clients   int `toml:"clients" in:"[0, inf)" doc:"number of clients on whose validation samples finalists are scored, the same for all; 0: all"`
+	// number of trials whose last model becomes a finalist: the tuner's choice, then those that ran
+	// longest, also stopped ones
+	Survivors int `toml:"survivors" in:"[0, inf)"`
+	// number of trials whose lowest-scoring model becomes a finalist; used beside finalists.survivors
+	Snapshots int `toml:"snapshots" in:"[0, inf)"`
+	// number of clients on whose validation samples finalists are scored, the same for all; 0: all
+	Clients int `toml:"clients" in:"[0, inf)"`
 }
 
 // Most returns how many finalists there are at most.
@@ -220,29 +293,66 @@ func (f Finalists) Most() int { return f.Survivors + f.Snapshots }
 
 // Eval holds the keys eval.*.
 type Eval struct {
-	Clients      int      `toml:"clients" in:"[0, inf)" doc:"number of clients, drawn by the seed, on which the final result is measured; 0: all"`
-	Personalized bool     `toml:"personalized" doc:"also measure the clients' personalized models"`
-	Adapt        bool     `toml:"adapt" doc:"train personalized models on each client's samples before they are measured; false: measure the model that each client has, the global one with what it keeps under the method; scores of rounds and finalists always train" also:"fine_tune finetune"`
-	EverySeconds float64  `toml:"every_seconds" in:"[0, inf)" doc:"simulated seconds between these measurements, instead of eval.every, on a fleet; 0: none"`
-	Every        int      `toml:"every" in:"[0, inf) or -1" doc:"number of rounds between measurements of a trial's model on test samples (the learning curve); 0: never; -1: about 20 per trial on up to 100 clients, always the same ones, for at most 5 % of the training's multiply-adds" also:"eval_every eval_interval test_every"`
-	EveryTarget  string   `toml:"every_target" of:"auto global personalized" doc:"models that eval.every and eval.record_every measure: the global model, or the clients' personalized ones, see eval.adapt; auto: personalized in fedfast run with a method for these, eval.every = -1, no eval.goal and no eval.patience, else global"`
-	EveryClients int      `toml:"every_clients" in:"[0, inf)" doc:"number of clients for each measurement of eval.every, drawn anew each time, the same for all trials; 0: as for the final result, or as eval.every = -1 says"`
-	Goal         float64  `toml:"goal" in:"[0, 1]" doc:"test accuracy (eval.every) at which fedfast run, or a client tuner's single trial, stops; 0: none" also:"target_accuracy"`
-	RecordEvery  int      `toml:"record_every" in:"[0, inf)" by:"tune" doc:"number of rounds between records of the error on every client's validation and test samples, also before a trial's first round and after its last; 0: none; fedfast table record sets it"`
-	Baselines    []string `toml:"baselines" of:"local pooled" doc:"models without federation, trained with as many samples, to compare with: local, each client alone; pooled, one model on the samples of all; with the tuned values and with those of the file, of which the lower validation loss counts" also:"baseline"`
-	Patience     int      `toml:"patience" in:"[0, inf)" doc:"early stopping: fedfast run, or a client tuner's single trial, stops after this number of consecutive measurements (eval.every) without a lower error on the clients' validation samples; the run then returns the model of the lowest one; 0: off" also:"early_stopping early_stop"`
+	// number of clients, drawn by the seed, on which the final result is measured; 0: all
+	Clients int `toml:"clients" in:"[0, inf)"`
+	// also measure the clients' personalized models
+	Personalized bool `toml:"personalized"`
+	// train personalized models on each client's samples before they are measured; false: measure the
+	// model that each client has, the global one with what it keeps under the method; scores of rounds and
+	// finalists always train
+	Adapt bool `toml:"adapt" also:"fine_tune finetune"`
+	// simulated seconds between these measurements, instead of eval.every, on a fleet; 0: none
+	EverySeconds float64 `toml:"every_seconds" in:"[0, inf)"`
+	// number of rounds between measurements of a trial's model on test samples (the learning curve); 0:
+	// never; -1: about 20 per trial on up to 100 clients, always the same ones, for at most 5 % of the
+	// training's multiply-adds
+	Every int `toml:"every" in:"[0, inf) or -1" also:"eval_every eval_interval test_every"`
+	// models that eval.every and eval.record_every measure: the global model, or the clients' personalized
+	// ones, see eval.adapt; auto: personalized in fedfast run with a method for these, eval.every = -1, no
+	// eval.goal and no eval.patience, else global
+	EveryTarget string `toml:"every_target" of:"auto global personalized"`
+	// number of clients for each measurement of eval.every, drawn anew each time, the same for all trials;
+	// 0: as for the final result, or as eval.every = -1 says
+	EveryClients int `toml:"every_clients" in:"[0, inf)"`
+	// test accuracy (eval.every) at which fedfast run, or a client tuner's single trial, stops; 0: none
+	Goal float64 `toml:"goal" in:"[0, 1]" also:"target_accuracy"`
+	// number of rounds between records of the error on every client's validation and test samples, also
+	// before a trial's first round and after its last; 0: none; fedfast table record sets it
+	RecordEvery int `toml:"record_every" in:"[0, inf)" by:"tune"`
+	// models without federation, trained with as many samples, to compare with: local, each client alone;
+	// pooled, one model on the samples of all; with the tuned values and with those of the file, of which
+	// the lower validation loss counts
+	Baselines []string `toml:"baselines" of:"local pooled" also:"baseline"`
+	// early stopping: fedfast run, or a client tuner's single trial, stops after this number of
+	// consecutive measurements (eval.every) without a lower error on the clients' validation samples; the
+	// run then returns the model of the lowest one; 0: off
+	Patience int `toml:"patience" in:"[0, inf)" also:"early_stopping early_stop"`
 }
 
 // Budget holds the keys budget.*.
 type Budget struct {
-	Rounds       int `toml:"rounds" in:"[1, inf)" doc:"total number of rounds of all trials of a study; not used with budget.seconds or budget.updates"`
-	TrialRounds  int `toml:"trial_rounds" in:"[1, inf)" doc:"maximum number of rounds of one trial; in proportion if only budget.rounds is set; not used with budget.seconds or budget.updates"`
-	Seconds      int `toml:"seconds" in:"[1, 1e9]" doc:"simulated seconds of all trials of a study on a fleet, which its tuner spends instead of rounds: a rung ends at the first step at or after its second" also:"time max_seconds"`
-	TrialSeconds int `toml:"trial_seconds" in:"[1, 1e9]" doc:"simulated seconds of one trial, which ends at its first step at or after them; in proportion if only budget.seconds is set"`
-	Updates      int `toml:"updates" in:"[1, 1e9]" doc:"number of clients' updates that the server takes in all trials of a study, which its tuner spends instead of rounds: a rung ends at the first step that takes that update; what the step takes beyond it counts for the next rung" also:"max_updates"`
-	TrialUpdates int `toml:"trial_updates" in:"[1, 1e9]" doc:"maximum number of updates of one trial, with budget.updates; in proportion if only that is set"`
+	// total number of rounds of all trials of a study; not used with budget.seconds or budget.updates
+	Rounds int `toml:"rounds" in:"[1, inf)"`
+	// maximum number of rounds of one trial; in proportion if only budget.rounds is set; not used with
+	// budget.seconds or budget.updates
+	TrialRounds int `toml:"trial_rounds" in:"[1, inf)"`
+	// simulated seconds of all trials of a study on a fleet, which its tuner spends instead of rounds: a
+	// rung ends at the first step at or after its second
+	Seconds int `toml:"seconds" in:"[1, 1e9]" also:"time max_seconds"`
+	// simulated seconds of one trial, which ends at its first step at or after them; in proportion if only
+	// budget.seconds is set
+	TrialSeconds int `toml:"trial_seconds" in:"[1, 1e9]"`
+	// number of clients' updates that the server takes in all trials of a study, which its tuner spends
+	// instead of rounds: a rung ends at the first step that takes that update; what the step takes beyond
+	// it counts for the next rung
+	Updates int `toml:"updates" in:"[1, 1e9]" also:"max_updates"`
+	// maximum number of updates of one trial, with budget.updates; in proportion if only that is set
+	TrialUpdates int `toml:"trial_updates" in:"[1, 1e9]"`
 	// WallSeconds changes no result.
-	WallSeconds float64 `toml:"wall_seconds" in:"[0, inf)" doc:"wall time in seconds after which fedfast tune stops, as if interrupted, each time that it is started or resumed; changes no result; 0: no limit" also:"time_limit timeout max_time"`
+	//
+	// wall time in seconds after which fedfast tune stops, as if interrupted, each time that it is started
+	// or resumed; changes no result; 0: no limit
+	WallSeconds float64 `toml:"wall_seconds" in:"[0, inf)" also:"time_limit timeout max_time"`
 }
 
 // Tuners returns the budget as a tuner receives it, in rounds, simulated seconds or updates.
@@ -333,20 +443,36 @@ func (c *Config) checkBudget() error {
 
 // Tuner holds the keys tuner.*.
 type Tuner struct {
-	Name      string         `toml:"name" doc:"tuner, which decides which trials run and how long, see fedfast list tuners"`
-	Parallel  int            `toml:"parallel" in:"[1, 10000]" doc:"number of concurrent trials; from 2 on, each is reported as soon as it reaches its round, in simulated order" also:"concurrency"`
-	From      []string       `toml:"from" doc:"directories of finished studies of the same objective and target, whose trials the tuner begins with (warm start); trials outside of the space are left out and counted" also:"warm_start priors resume_from"`
-	First     string         `toml:"start" of:"builtin file none" doc:"what trial 0 of a tuner that draws its trials starts from: builtin, known good values (with SGD client.lr 0.05, client.momentum 0.55, client.weight_decay 5e-4, client.epochs 3, client.batch 8; server.lr 0.5 and server.momentum 0 with fedavg, fedavgm and reptile), clipped to the space; the [client] and [server] of the file; or none: it is drawn; default: builtin with the tuner halving, else none"`
-	Start     int            `toml:"start_seconds" in:"[0, 3600]" doc:"seconds that a tuner may take to start; 0: 60"`
-	Reference bool           `toml:"reference" doc:"also train the configured values, to compare with"`
-	Allow     []string       `toml:"allow" of:"client_key examples_train examples_val" doc:"facts about clients that tuners may see: their identity, and the numbers of their samples"`
-	Options   map[string]any `toml:"options" doc:"an option of the tuner, see fedfast list tuners NAME"`
+	// tuner, which decides which trials run and how long, see fedfast list tuners
+	Name string `toml:"name"`
+	// number of concurrent trials; from 2 on, each is reported as soon as it reaches its round, in
+	// simulated order
+	Parallel int `toml:"parallel" in:"[1, 10000]" also:"concurrency"`
+	// directories of finished studies of the same objective and target, whose trials the tuner begins with
+	// (warm start); trials outside of the space are left out and counted
+	From []string `toml:"from" also:"warm_start priors resume_from"`
+	// what trial 0 of a tuner that draws its trials starts from: builtin, known good values (with SGD
+	// client.lr 0.05, client.momentum 0.55, client.weight_decay 5e-4, client.epochs 3, client.batch 8;
+	// server.lr 0.5 and server.momentum 0 with fedavg, fedavgm and reptile), clipped to the space; the
+	// [client] and [server] of the file; or none: it is drawn; default: builtin with the tuner halving,
+	// else none
+	First string `toml:"start" of:"builtin file none"`
+	// seconds that a tuner may take to start; 0: 60
+	Start int `toml:"start_seconds" in:"[0, 3600]"`
+	// also train the configured values, to compare with
+	Reference bool `toml:"reference"`
+	// facts about clients that tuners may see: their identity, and the numbers of their samples
+	Allow []string `toml:"allow" of:"client_key examples_train examples_val"`
+	// an option of the tuner, see fedfast list tuners NAME
+	Options map[string]any `toml:"options"`
 }
 
 // ClientTuner holds the keys client_tuner.*.
 type ClientTuner struct {
-	Name    string         `toml:"name" doc:"client tuner, which sets the clients' hyperparameters in every round; none: no client tuner"`
-	Options map[string]any `toml:"options" doc:"an option of the client tuner, see fedfast list tuners NAME"`
+	// client tuner, which sets the clients' hyperparameters in every round; none: no client tuner
+	Name string `toml:"name"`
+	// an option of the client tuner, see fedfast list tuners NAME
+	Options map[string]any `toml:"options"`
 }
 
 // Default returns the default configuration.

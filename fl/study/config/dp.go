@@ -15,20 +15,45 @@ import (
 
 // DP holds the keys dp.*: differential privacy at user level.
 type DP struct {
-	Epsilon     float64 `toml:"epsilon" in:"[0, 1000]" doc:"epsilon of user-level differential privacy that the whole run may cost, from which the noise is computed; 0: off, unless dp.noise is set"`
-	Delta       float64 `toml:"delta" in:"[1e-30, 1)" doc:"delta of differential privacy; choose it well below 1 over the number of clients"`
-	Noise       float64 `toml:"noise" in:"[0, 10000]" doc:"noise multiplier, the standard deviation of the noise over the sensitivity of the sum, instead of dp.epsilon" also:"noise_multiplier sigma z"`
-	Mechanism   string  `toml:"mechanism" of:"central local tree banded sample" doc:"who adds the noise: central, the server to the sum of each round; local, each client to its own update; tree (DP-FTRL), the server to the sums of all rounds so far, and banded (DP-MF), the server by a banded matrix, both for sampling = \"shuffle\"; sample (DP-SGD), each client to its clipped gradients, which protects samples instead of clients; default: central" also:"ftrl ldp sgd"`
-	Bands       int     `toml:"bands" by:"run" in:"[0, inf)" doc:"bands of the matrix of dp.mechanism = \"banded\", at most clients/cohort, of which each takes the memory of a model; default: that, at most 16" also:"min_separation"`
-	Clip        float64 `toml:"clip" in:"[0, 1e9]" doc:"norm to which each client's change of the weights is clipped, or with dp.mechanism = \"sample\" each sample's gradient; with dp.quantile the first one; default with dp.quantile: 0.1" also:"clip_norm clipping_norm max_grad_norm"`
-	Quantile    float64 `toml:"quantile" in:"[0, 1)" doc:"adaptive clipping: the clipping norm follows this quantile of the clients' norms, such as 0.5; 0: it is fixed"`
-	Accountant  string  `toml:"accountant" of:"pld rdp" doc:"pld, the privacy loss distribution, or rdp, Rényi differential privacy; default: pld, for cohorts of a fixed size rdp"`
-	Assume      string  `toml:"assume" of:"poisson" doc:"account for cohorts of a fixed size as if they were drawn by Poisson sampling; results say so"`
-	Population  int     `toml:"population" in:"[0, inf)" doc:"number of clients of the deployment that is simulated, to account for; 0: the dataset's"`
-	NoiseCohort int     `toml:"noise_cohort" in:"[0, inf)" doc:"cohort of the deployment that is simulated: the noise on the sum is scaled by cohort/noise_cohort; 0: cohort"`
-	Scores      string  `toml:"scores" by:"tune" of:"noisy public" doc:"scores of rounds and finalists, and the errors that a client tuner sees: noisy and in the account, or public: exact, of validation samples of other people; default: noisy"`
-	TuningShare float64 `toml:"tuning_share" by:"tune" in:"[0, 1)" doc:"share of the privacy budget that noisy scores take, in units of 1/noise^2; default: 0.1"`
-	SearchShare float64 `toml:"search_share" by:"tune" in:"[0, 1)" doc:"share of the privacy budget, in units of 1/noise^2, for votes of dphype and errors of flora; 0: none"`
+	// epsilon of user-level differential privacy that the whole run may cost, from which the noise is
+	// computed; 0: off, unless dp.noise is set
+	Epsilon float64 `toml:"epsilon" in:"[0, 1000]"`
+	// delta of differential privacy; choose it well below 1 over the number of clients
+	Delta float64 `toml:"delta" in:"[1e-30, 1)"`
+	// noise multiplier, the standard deviation of the noise over the sensitivity of the sum, instead of
+	// dp.epsilon
+	Noise float64 `toml:"noise" in:"[0, 10000]" also:"noise_multiplier sigma z"`
+	// who adds the noise: central, the server to the sum of each round; local, each client to its own
+	// update; tree (DP-FTRL), the server to the sums of all rounds so far, and banded (DP-MF), the server
+	// by a banded matrix, both for sampling = "shuffle"; sample (DP-SGD), each client to its clipped
+	// gradients, which protects samples instead of clients; default: central
+	Mechanism string `toml:"mechanism" of:"central local tree banded sample" also:"ftrl ldp sgd"`
+	// bands of the matrix of dp.mechanism = "banded", at most clients/cohort, of which each takes the
+	// memory of a model; default: that, at most 16
+	Bands int `toml:"bands" by:"run" in:"[0, inf)" also:"min_separation"`
+	// norm to which each client's change of the weights is clipped, or with dp.mechanism = "sample" each
+	// sample's gradient; with dp.quantile the first one; default with dp.quantile: 0.1
+	Clip float64 `toml:"clip" in:"[0, 1e9]" also:"clip_norm clipping_norm max_grad_norm"`
+	// adaptive clipping: the clipping norm follows this quantile of the clients' norms, such as 0.5; 0: it
+	// is fixed
+	Quantile float64 `toml:"quantile" in:"[0, 1)"`
+	// pld, the privacy loss distribution, or rdp, Rényi differential privacy; default: pld, for cohorts of
+	// a fixed size rdp
+	Accountant string `toml:"accountant" of:"pld rdp"`
+	// account for cohorts of a fixed size as if they were drawn by Poisson sampling; results say so
+	Assume string `toml:"assume" of:"poisson"`
+	// number of clients of the deployment that is simulated, to account for; 0: the dataset's
+	Population int `toml:"population" in:"[0, inf)"`
+	// cohort of the deployment that is simulated: the noise on the sum is scaled by cohort/noise_cohort;
+	// 0: cohort
+	NoiseCohort int `toml:"noise_cohort" in:"[0, inf)"`
+	// scores of rounds and finalists, and the errors that a client tuner sees: noisy and in the account,
+	// or public: exact, of validation samples of other people; default: noisy
+	Scores string `toml:"scores" by:"tune" of:"noisy public"`
+	// share of the privacy budget that noisy scores take, in units of 1/noise^2; default: 0.1
+	TuningShare float64 `toml:"tuning_share" by:"tune" in:"[0, 1)"`
+	// share of the privacy budget, in units of 1/noise^2, for votes of dphype and errors of flora; 0: none
+	SearchShare float64 `toml:"search_share" by:"tune" in:"[0, 1)"`
 }
 
 const (
