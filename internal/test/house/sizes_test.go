@@ -51,7 +51,7 @@ var mayHold = map[string]int{
 	"internal/figure":                  2023,
 	"internal/finite":                  30,
 	"internal/formats":                 1789,
-	"internal/key":                     351,
+	"internal/key":                     357,
 	"internal/list":                    44,
 	"internal/measure":                 406,
 	"internal/naming":                  23,
