@@ -6,9 +6,9 @@ import (
 	"math"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/internal/measure"
 	"github.com/fedfast/fedfast/fl/internal/shard"
 	"github.com/fedfast/fedfast/internal/list"
-	"github.com/fedfast/fedfast/internal/measure"
 	"github.com/fedfast/fedfast/kernels"
 )
 

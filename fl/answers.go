@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/data"
+	"github.com/fedfast/fedfast/fl/internal/measure"
 	"github.com/fedfast/fedfast/internal/list"
-	"github.com/fedfast/fedfast/internal/measure"
 	"github.com/fedfast/fedfast/kernels/det"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/tuners"

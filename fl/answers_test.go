@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/internal/measure"
+	"github.com/fedfast/fedfast/fl/internal/measure"
 	"github.com/fedfast/fedfast/internal/test/fltest"
 	"github.com/fedfast/fedfast/tuners"
 )

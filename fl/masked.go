@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/fedfast/fedfast/data"
-	"github.com/fedfast/fedfast/internal/measure"
+	"github.com/fedfast/fedfast/fl/internal/measure"
 	"github.com/fedfast/fedfast/nn"
 )
 

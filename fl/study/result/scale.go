@@ -5,8 +5,8 @@ import (
 	"math"
 	"strconv"
 
+	scores "github.com/fedfast/fedfast/fl/internal/measure"
 	"github.com/fedfast/fedfast/fl/study/config"
-	scores "github.com/fedfast/fedfast/internal/measure"
 	"github.com/fedfast/fedfast/tuners"
 )
 

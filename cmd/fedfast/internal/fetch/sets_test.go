@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fedfast/fedfast/cmd/fedfast/internal/fetch"
 	"github.com/fedfast/fedfast/data"
 	_ "github.com/fedfast/fedfast/data/sets"
-	"github.com/fedfast/fedfast/internal/fetch"
 )
 
 // Every entry can be used: the set that reads it is there, its places are
