@@ -29,10 +29,10 @@ func (e *DiffError) Error() string {
 		e.Dir, oneline.Count(len(e.Diff), "key"), cmp.Or(e.Instead, fmt.Sprintf("resume it with `fedfast study resume %s`", oneline.Path(e.Dir))))
 }
 
-// movable are the keys that do not change results: the paths of files, whose fingerprints a
-// study records, the memory limit, that of wall time, and what is recorded beside.
+// movable are the keys that do not change results: the name, the paths of files, whose fingerprints
+// a study records, the memory limit, that of wall time, and what is recorded beside.
 var movable = []string{
-	"data.path", "init", "fleet.devices", "fleet.availability", "data.state_memory", "digests",
+	"name", "data.path", "init", "fleet.devices", "fleet.availability", "data.state_memory", "digests",
 	"budget.wall_seconds",
 }
 
@@ -120,7 +120,7 @@ func (c *Config) stay(other *Config) {
 	if other.cohortOf != "" {
 		other.Cohort = min(other.Cohort, c.Cohort)
 	}
-	c.Digests = other.Digests
+	c.Name, c.Digests = other.Name, other.Digests
 	c.Data.Path, c.Data.StateMemory, c.Budget.WallSeconds = other.Data.Path, other.Data.StateMemory, other.Budget.WallSeconds
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
+	"golang.org/x/text/unicode/norm"
 )
 
 // Refused is the error of what cannot be read: what there is, what is read, and what
@@ -132,11 +133,12 @@ func Names(texts []string) (labels []int32, notes []string, err error) {
 // zeros match the zeros of a number that say nothing.
 var zeros = regexp.MustCompile(`^0+(\d)|\.0+$`)
 
-// Alike returns a note on names that differ only in capitals, spaces, or zeros that say nothing.
+// Alike returns a note on names that differ only in capitals, spaces, zeros that say nothing, or how their accents
+// are written (NFC or NFD).
 func Alike(what string, names []string) []string {
 	first, alike := map[string]string{}, []string(nil)
 	for _, name := range names {
-		plain := zeros.ReplaceAllString(strings.ToLower(strings.Join(strings.Fields(name), "")), "$1")
+		plain := zeros.ReplaceAllString(norm.NFC.String(strings.ToLower(strings.Join(strings.Fields(name), ""))), "$1")
 		if one, is := first[plain]; is {
 			alike = append(alike, one, name)
 		} else {
@@ -146,7 +148,8 @@ func Alike(what string, names []string) []string {
 	if alike == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("some %s differ only in capitals, spaces or zeros: %s", what, oneline.Names(alike))}
+	return []string{fmt.Sprintf("some %s differ only in capitals, spaces, zeros or the encoding of accents: %s",
+		what, oneline.Names(alike))}
 }
 
 // ByClient returns the samples of each client, as data.ByClient does, and notes in fed whose names are alike.

@@ -29,7 +29,8 @@ func TestTaken(t *testing.T) {
 			0,
 			"[1 0] the classes are the 2 names of the labels in the order of these numbers; save them as floats",
 		},
-		{[]string{"Cat", "cat "}, 0, "differ only in capitals, spaces or zeros: Cat"},
+		{[]string{"Zo\u00eb", "Zoe\u0308"}, 0, "differ only in capitals, spaces, zeros or the encoding of accents: Zo"},
+		{[]string{"Cat", "cat "}, 0, "differ only in capitals, spaces, zeros or the encoding of accents: Cat"},
 		{
 			[]string{"0.5", "3"},
 			0,

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,6 +71,12 @@ type rows struct {
 
 	decoded bool // by data.charset
 }
+
+// mark is U+FEFF, with which Windows begins files in UTF-8.
+var mark = []byte("\ufeff")
+
+// sepLine finds the first line in which Excel names the delimiter, if there is one.
+var sepLine = regexp.MustCompile(`^(?:"?sep=(.)"?\r?\n)?`)
 
 // delimiter returns the character between the fields of a text.
 func delimiter(name, text string) (rune, error) {
@@ -133,7 +140,11 @@ func openRows(cfg *data.Config, path string) (_ source, err error) {
 		}
 	}
 	in := bufio.NewReaderSize(transform.NewReader(file, unicode.BOMOverride(decoder)), head)
-	text, _ := in.Peek(head) // next tells what is wrong
+	text, _ := in.Peek(head)          // next tells what is wrong
+	for bytes.HasPrefix(text, mark) { // of a file that two programs have saved
+		text = text[len(mark):]
+		_, _ = in.Discard(len(mark)) // they are there
+	}
 	if strings.ContainsRune(string(text), 0) {
 		return nil, fmt.Errorf("%s: not text; save the table as CSV in UTF-8, or set data.charset", path)
 	}
@@ -142,11 +153,15 @@ func openRows(cfg *data.Config, path string) (_ source, err error) {
 	}
 	f := &rows{File: file, in: &bounded{in, path, maxRow}, decoded: decoded}
 	f.csv = csv.NewReader(f.in)
-	if f.csv.Comma, err = delimiter(cfg.Delimiter, string(text)); err != nil {
+	said := sepLine.FindStringSubmatch(string(text))
+	if f.csv.Comma, err = delimiter(cmp.Or(cfg.Delimiter, said[1]), string(text)); err != nil {
 		return nil, err
 	}
 	f.csv.FieldsPerRecord, f.csv.ReuseRecord, f.csv.TrimLeadingSpace = -1, true, f.csv.Comma != '\t'
 	row, _, err := f.next()
+	if said[1] != "" && err == nil {
+		row, _, err = f.next()
+	}
 	if errors.Is(err, io.EOF) {
 		err = fmt.Errorf("%s: there are no rows", path)
 	}

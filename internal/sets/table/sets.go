@@ -293,7 +293,7 @@ func (t *table) decide() error {
 		return fmt.Sprintf("%s (%d)", c.Name, len(c.Values))
 	}))
 	tell(categories, func(c *column) bool { return own.Alike("", c.Values) != nil },
-		"categories of which some differ only in capitals, spaces or zeros: ")
+		"categories of which some differ only in capitals, spaces, zeros or the encoding of accents: ")
 	tell(t.columns, func(c *column) bool { return own.Splits(c.Name, c.Values) },
 		"columns that seem to say which rows are for testing, and are inputs as others are; save these rows in a file "+
 			"whose name has the word test, and drop the column (data.drop_columns): ")
