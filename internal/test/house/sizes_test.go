@@ -61,7 +61,7 @@ var mayHold = map[string]int{
 	"internal/probe":                   47,
 	"internal/rules":                   600,
 	"internal/scaffold":                183,
-	"internal/sets":                    7040,
+	"internal/sets":                    7053,
 	"internal/stats":                   220,
 	"internal/store":                   1491,
 	"internal/sys":                     676,
