@@ -182,7 +182,7 @@ func WorstScore(numbers bool) Score {
 func checkLoss(m *nn.Model, d *data.Federation) error {
 	target := map[data.Target]nn.Target{data.ManyLabels: nn.ManyLabels, data.Numbers: nn.Numbers}[d.Target]
 	if m.Loss().Target() != target {
-		names := list.Of(nn.LossKinds(target), func(k nn.LossKind) string { return string(k) })
+		names := list.Of(nn.LossTypes(target), func(t nn.LossType) string { return string(t.Name) })
 		kind := cmp.Or(m.Loss().Kind, nn.CrossEntropy)
 		return fmt.Errorf("loss.name = %q: data %s has a target of %s, which needs %s", kind, d.Name, d.Target, strings.Join(names, " or "))
 	}

@@ -16,10 +16,12 @@ type Abilities struct {
 	// its precisions; nil computes in float32 in any precision.
 	Rounded func(p Precision) Layer
 	// Narrow cuts the layer to a share of its channels, see Model.Narrow. A layer that
-	// computes the same with any channels has Follow.
+	// computes the same with any channels has Narrowing.Follow.
 	Narrow func(n Narrowing) (Narrowed, error)
-	// Scaling says where a sub-network is divided that is narrowed.
-	Scaling Scaling
+	// Homogeneous says that the layer passes multiples on, and Normalizes that it is a normalization.
+	// What a layer of a sub-network gives, which has lost channels, is divided before the next layer that
+	// is not Homogeneous: by the width if that one Normalizes, else by the root of the width.
+	Homogeneous, Normalizes bool
 	// Blocks describes how the channels of the input, which come in blocks of these sizes,
 	// correspond to channels of the parameters and of the output. nil knows of no blocks: the layer
 	// cannot have parameters and read several.
@@ -40,19 +42,6 @@ type Abilities struct {
 	// few says that it is evaluated fastest on a few samples at a time.
 	few bool
 }
-
-// Scaling says where what a layer of a sub-network gives, which has lost channels, is
-// divided: before the next layer that does anything else than pass on multiples.
-type Scaling uint8
-
-const (
-	// ScaleBefore divides before the layer, by the root of the width.
-	ScaleBefore Scaling = iota
-	// ScaleWhole divides before the layer, by the width: the layer is a normalization.
-	ScaleWhole
-	// ScaleBehind divides after the layer, which passes multiples on.
-	ScaleBehind
-)
 
 // Narrowing describes how a layer is cut.
 type Narrowing struct {
@@ -93,9 +82,9 @@ func (n Narrowing) Kept(l Layer) (Narrowed, error) {
 	return Narrowed{Layer: l, Channels: n.Channels, Cut: n.Cut}, nil
 }
 
-// Follow is the ability to be narrowed of a layer that has no numbers of channels: it is
-// the same in a sub-network, and gives the channels that it reads.
-func Follow(n Narrowing) (Narrowed, error) { return n.Kept(nil) }
+// Follow is Narrow of a layer without numbers of channels: it is the same in a sub-network,
+// and gives the channels that it reads.
+func (n Narrowing) Follow() (Narrowed, error) { return n.Kept(nil) }
 
 // Blocks are the channels of a layer: a sub-network that has fewer of them has a part of
 // each block.
@@ -124,9 +113,9 @@ func ChannelBlocks(names ...string) func(Stage, []int) Blocks {
 	}
 }
 
-// InputBlocks is the ability of a layer whose parameter of a name has the channels of the
+// inputBlocks is the ability of a layer whose parameter of a name has the channels of the
 // input along its second dimension, and which gives one block of channels.
-func InputBlocks(name string) func(Stage, []int) Blocks {
+func inputBlocks(name string) func(Stage, []int) Blocks {
 	return func(_ Stage, in []int) Blocks {
 		return Blocks{Params: map[string][2][]int{name: {nil, in}}}
 	}

@@ -12,15 +12,15 @@ func (unable) Abilities() Abilities { return Abilities{} }
 // wide is one that describes how it is narrowed, and nothing of its channels.
 type wide struct{ unable }
 
-func (wide) Abilities() Abilities { return Abilities{Narrow: Follow} }
+func (wide) Abilities() Abilities { return Abilities{Narrow: Narrowing.Follow} }
 
 // TestUnable refuses what a layer cannot do, in a line that names it.
 func TestUnable(t *testing.T) {
 	conv := Conv2D{Filters: 4, Kernel: 1}
 	joined := Graph{Branches: []Branch{
-		{From: []int{GraphInput}, Layers: []Layer{conv}},
-		{From: []int{GraphInput}, Layers: []Layer{conv}},
-		{From: []int{0, 1}, Join: Concat},
+		{From: []int{graphInput}, Layers: []Layer{conv}},
+		{From: []int{graphInput}, Layers: []Layer{conv}},
+		{From: []int{0, 1}, Join: joinConcat},
 	}}
 	for want, layers := range map[string][]Layer{
 		"model m: layer 2 (unable): widths are not defined for a layer of this type": {

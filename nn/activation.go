@@ -90,7 +90,7 @@ func (a Activation) Describe() (doc, module, function string) {
 // Abilities returns what the layer can do.
 func (a Activation) Abilities() Abilities {
 	f, _ := a.of()
-	return Abilities{Narrow: Follow, Torch: func(t *Torch) { t.Set(f.torch, t.X) }}
+	return Abilities{Narrow: Narrowing.Follow, Torch: func(t *Torch) { t.Set(f.torch, t.X) }}
 }
 
 // Bind fixes the layer for its input.
@@ -131,7 +131,7 @@ func (e Elementwise) Kind() string { return e.Name }
 
 // Abilities returns what the layer can do.
 func (e Elementwise) Abilities() Abilities {
-	a := Abilities{Narrow: Follow}
+	a := Abilities{Narrow: Narrowing.Follow}
 	if e.Torch != "" {
 		a.Torch = func(t *Torch) { t.Set(e.Torch, t.X) }
 	}
@@ -140,32 +140,6 @@ func (e Elementwise) Abilities() Abilities {
 
 // Bind fixes the layer for its input.
 func (e Elementwise) Bind(in Flow) (Bound, error) { return activation{lines: e.F}.bind(in, e) }
-
-// LeakyReLU is x above zero, and Slope times x below.
-type LeakyReLU struct {
-	Slope float32 // in [0, 1]
-}
-
-// Kind returns "leakyrelu".
-func (LeakyReLU) Kind() string { return "leakyrelu" }
-
-// Abilities returns what the layer can do.
-func (l LeakyReLU) Abilities() Abilities {
-	return Abilities{Narrow: Follow, Torch: func(t *Torch) { t.Set("F.leaky_relu(%s, %v)", t.X, l.Slope) }}
-}
-
-// Bind fixes the layer for its input.
-func (l LeakyReLU) Bind(in Flow) (Bound, error) {
-	if !(l.Slope >= 0 && l.Slope <= 1) {
-		return nil, fmt.Errorf("slope %v; it must be in [0, 1]", l.Slope)
-	}
-	return activation{lines: func(x float32) (y, slope float32) {
-		if x <= 0 {
-			return l.Slope * x, l.Slope
-		}
-		return x, 1
-	}}.bind(in, l)
-}
 
 func relu6(x float32) (y, slope float32) {
 	switch {

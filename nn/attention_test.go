@@ -14,13 +14,13 @@ func attentionNet(t testing.TB) *Model {
 			LayerNorm{},
 			Attention{Heads: 3},
 			Dropout{Rate: 0.1},
-			Residual{Body: []Layer{RMSNorm{}, Dense{Units: 50}, Activation("gelu"), Dense{Units: 21}}},
+			Residual{Body: []Layer{LayerNorm{RMS: true}, Dense{Units: 50}, Activation("gelu"), Dense{Units: 21}}},
 		}}
 	}
 	m, err := NewModel("test", Shape{H: 8, W: 10, C: 3}, 7,
 		Conv2D{Filters: 21, Kernel: 2, Stride: 2}, Sequence{ClassToken: true}, Positions{}, block(), ReLU{},
 		Attention{Heads: 1, Causal: true},
-		Residual{Body: []Layer{Dense{Units: 21}}, Shortcut: []Layer{LayerNorm{}}}, Steps{Take: TakeMean},
+		Residual{Body: []Layer{Dense{Units: 21}}, Shortcut: []Layer{LayerNorm{}}}, Steps{Take: "mean"},
 		Residual{Body: []Layer{LayerNorm{}, Dense{Units: 21}}}, Dense{Units: 7})
 	if err != nil {
 		t.Fatal(err)

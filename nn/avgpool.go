@@ -30,7 +30,7 @@ func (AvgPool) Kind() string { return "avgpool" }
 // Abilities returns what the layer can do.
 func (l AvgPool) Abilities() Abilities {
 	return Abilities{
-		Narrow: Follow, Scaling: ScaleBehind,
+		Narrow: Narrowing.Follow, Homogeneous: true,
 		Torch: func(t *Torch) {
 			t.Image()
 			switch {

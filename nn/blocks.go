@@ -78,11 +78,11 @@ func (b *blocks) refuse(at int, s Stage, err error) {
 
 // graph walks the branches of a graph.
 func (b *blocks) graph(at int, s Stage, g Graph, in []int) []int {
-	given := map[int][]int{GraphInput: in}
+	given := map[int][]int{graphInput: in}
 	for i, br := range g.Branches {
 		flow := given[br.From[0]]
 		for _, from := range br.From[1:] {
-			if br.Join == Concat {
+			if br.Join == joinConcat {
 				flow = slices.Concat(flow, given[from])
 			} else {
 				flow = b.sum(at, s, flow, given[from])

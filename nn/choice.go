@@ -17,10 +17,6 @@ type Choice struct {
 	Options []int
 }
 
-// Pick is a value for each of a model's choices by name; one that is left out is as in
-// the whole network.
-type Pick map[string]int
-
 // space is what the sub-networks of a model are made from.
 type space struct {
 	choices []Choice
@@ -51,7 +47,7 @@ func NewSupernet(name string, input Shape, classes int, choices []Choice, layers
 }
 
 // picks returns the values of all choices by name.
-func (s *space) picks(p Pick) func(name string) int {
+func (s *space) picks(p map[string]int) func(name string) int {
 	return func(name string) int {
 		if v, ok := p[name]; ok {
 			return v
@@ -77,7 +73,7 @@ func (m *Model) Choices() []Choice {
 }
 
 // CheckPick returns an error for a value that no choice of the model has.
-func (m *Model) CheckPick(p Pick) error {
+func (m *Model) CheckPick(p map[string]int) error {
 	for _, name := range slices.Sorted(maps.Keys(p)) {
 		i := slices.IndexFunc(m.Choices(), func(c Choice) bool { return c.Name == name })
 		switch {
@@ -92,9 +88,10 @@ func (m *Model) CheckPick(p Pick) error {
 	return nil
 }
 
-// Sub returns the sub-network of a pick, with the model's loss, precision and
+// Sub returns the sub-network that has, of each choice by its name, the value that p picks, and of
+// one that is left out what the whole network has: with the model's loss, precision and
 // trainable parameters. The error comes from CheckPick, or from NewModel.
-func (m *Model) Sub(p Pick) (*Model, error) {
+func (m *Model) Sub(p map[string]int) (*Model, error) {
 	if err := m.CheckPick(p); err != nil || m.space == nil {
 		return m, err
 	}

@@ -10,19 +10,26 @@ import (
 )
 
 // Conv2D is a two-dimensional convolution of an image. The parameters are weight
-// [Filters, channels, Kernel, KernelW] and, unless NoBias, bias [Filters].
+// [Filters, channels/Groups, Kernel, KernelW] and, unless NoBias, bias [Filters].
 type Conv2D struct {
 	Filters int
 	Kernel  int // rows of the kernel
 	KernelW int // columns; 0 means Kernel
 	Stride  int // 0 means 1
+	// Groups are as many groups of filters, which read a group of channels each: PyTorch's groups
+	// between 1 and the number of channels, for which there is DepthwiseConv2D. It must divide the
+	// channels and Filters; 0 means 1.
+	Groups int
+	// Dilation is the distance of the kernel's neighbours; 0 means 1, and above 1 the stride must be 1.
+	Dilation int
 	// Same pads with zeros so that the output has ceil(size/Stride) rows and
 	// columns; an odd row or column of padding goes to the end, as in
 	// TensorFlow. For odd kernels at stride 1 this is PyTorch's padding =
 	// (Kernel-1)/2. Without it there is no padding ("valid").
 	Same bool
 	// Pad puts that many rows and columns of zeros on each side, as PyTorch's
-	// padding does, but none along a side on which the kernel is 1; it excludes Same.
+	// padding does, but none along a side on which the kernel is 1; it excludes Same, and must be less
+	// than the kernel reaches.
 	Pad int
 	// NoBias leaves out the bias, as before a normalisation that has its own.
 	NoBias bool
@@ -36,6 +43,9 @@ func (Conv2D) Kind() string { return "conv" }
 
 // Abilities returns what the layer can do.
 func (l Conv2D) Abilities() Abilities {
+	if l.grouped() {
+		return groupedConv{Conv2D: l}.Abilities()
+	}
 	return Abilities{
 		Init:    func(i Init) Layer { l.Init = i; return l },
 		ReLU:    func() Layer { return fusedConv{Conv2D: l} },
@@ -44,17 +54,27 @@ func (l Conv2D) Abilities() Abilities {
 			l.Filters = n.Of(l.Filters)
 			return n.Made(l, l.Filters)
 		},
-		Blocks: InputBlocks("weight"),
-		Torch: func(t *Torch) {
-			wide := cmp.Or(l.KernelW, l.Kernel)
-			pad := t.pad(window{l.Kernel, wide, max(1, l.Stride), l.Same, l.Pad, "0"})
-			t.Set("%s(%s)", t.Module("nn.Conv2d(%d, %d, %s%s%s%s)", t.In.C, l.Filters, torchSides(l.Kernel, wide), torchOption("stride", l.Stride), pad, torchBias(l.NoBias)), t.X)
-		},
+		Blocks: inputBlocks("weight"),
+		Torch:  l.torch,
 	}
+}
+
+// grouped reports whether the layer has groups or a dilation.
+func (l Conv2D) grouped() bool { return l.Groups > 1 || l.Dilation > 1 }
+
+func (l Conv2D) torch(t *Torch) {
+	d, columns := max(1, l.Dilation), cmp.Or(l.KernelW, l.Kernel)
+	pad := t.pad(window{(l.Kernel-1)*d + 1, (columns-1)*d + 1, max(1, l.Stride), l.Same, l.Pad, "0"})
+	options := torchOption("stride", l.Stride) + pad + torchOption("dilation", l.Dilation) + torchOption("groups", l.Groups)
+	t.Set("%s(%s)", t.Module("nn.Conv2d(%d, %d, %s%s%s)", t.In.C, l.Filters, torchSides(l.Kernel, columns), options,
+		torchBias(l.NoBias)), t.X)
 }
 
 // Bind fixes the layer for its input.
 func (l Conv2D) Bind(in Flow) (Bound, error) {
+	if l.grouped() {
+		return groupedConv{Conv2D: l}.Bind(in)
+	}
 	b, err := l.bind(in, false, false)
 	if err != nil {
 		return nil, err

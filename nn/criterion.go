@@ -17,8 +17,8 @@ type Fit struct {
 	Count int
 }
 
-// Recall counts the labels of examples that may have several.
-type Recall struct {
+// recall counts the labels of examples that may have several.
+type recall struct {
 	// Labels are the labels of all examples, Found those of them that are among an
 	// example's Loss.Top largest outputs.
 	Labels, Found int
@@ -26,7 +26,7 @@ type Recall struct {
 }
 
 // add adds the labels of other examples.
-func (r *Recall) add(s Recall) {
+func (r *recall) add(s recall) {
 	r.Labels += s.Labels
 	r.Found += s.Found
 	r.Examples += s.Examples
@@ -240,8 +240,8 @@ func fitOf(z, y []float32) (f Fit) {
 
 // recallOf counts an example's labels and those of them that are among the top
 // largest outputs, of equal ones those of the lower index; NaN is never among them.
-func recallOf(z, y []float32, top int) Recall {
-	r := Recall{Examples: 1}
+func recallOf(z, y []float32, top int) recall {
+	r := recall{Examples: 1}
 	for j, t := range y {
 		if t == 0 {
 			continue

@@ -40,7 +40,7 @@ func (l Dense) Abilities() Abilities {
 			l.Units = n.Of(l.Units)
 			return n.Made(l, l.Units)
 		},
-		Blocks:  InputBlocks("weight"),
+		Blocks:  inputBlocks("weight"),
 		Outputs: true,
 		Torch: func(t *Torch) {
 			if !t.Flat && t.In.Seq == 0 {

@@ -30,7 +30,7 @@ func (DepthwiseConv2D) Kind() string { return "depthwise" }
 func (l DepthwiseConv2D) Abilities() Abilities {
 	return Abilities{
 		Init:   func(i Init) Layer { l.Init = i; return l },
-		Narrow: Follow,
+		Narrow: Narrowing.Follow,
 		Blocks: ChannelBlocks("weight", "bias"),
 		Torch: func(t *Torch) {
 			wide := (l.Kernel-1)*max(1, l.Dilation) + 1

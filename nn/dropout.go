@@ -25,7 +25,7 @@ func (l Dropout) Abilities() Abilities {
 	if l.Channels {
 		function = "F.dropout2d"
 	}
-	return Abilities{Narrow: Follow, Torch: func(t *Torch) { t.Set("%s(%s, %v, self.training)", function, t.X, l.Rate) }}
+	return Abilities{Narrow: Narrowing.Follow, Torch: func(t *Torch) { t.Set("%s(%s, %v, self.training)", function, t.X, l.Rate) }}
 }
 
 // Bind fixes the layer for its input.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Graph is a part of a network that is no chain: branches that read the graph's input
@@ -17,11 +18,18 @@ type Graph struct {
 
 // Branch is a chain of layers of a Graph, after what it reads.
 type Branch struct {
-	// From numbers what is read: earlier branches, from 0 on, or GraphInput.
+	// From numbers what is read: earlier branches, from 0 on, or -1, the input of the graph.
 	From []int
-	// Join describes how several inputs become one.
-	Join Join
-	// Weights is the name of a Mix's weights: all of a network that have one name
+	// Join says how several inputs become one: "add" and "concat" are the sum of inputs of one shape, and
+	// their channels side by side in the order in which they are named. "mix" is the mixed operation of
+	// DARTS (Liu et al. 2019), the sum of inputs of one shape weighted by a softmax of trained numbers,
+	//
+	//	y = sum_k softmax(alpha)_k x_k
+	//
+	// and "multiply" the product of two inputs of one shape, or of an image and a factor for each
+	// channel, as squeeze-and-excitation has it.
+	Join string
+	// Weights is the name of a mix's weights: all of a network that have one name
 	// share them, in the parameter NAME.alpha. Zero has it mix in zeros, too, by the
 	// first of them.
 	Weights string
@@ -31,28 +39,18 @@ type Branch struct {
 	Number int
 }
 
-// GraphInput stands for the input of a graph among the branches.
-const GraphInput = -1
+// graphInput stands for the input of a graph in Branch.From.
+const graphInput = -1
 
-// Join describes how the inputs of a branch become one.
-type Join uint8
-
-// The sum of inputs of one shape; their channels side by side in the order in which
-// they are named; or the mixed operation of DARTS (Liu et al. 2019), the sum of inputs
-// of one shape weighted by a softmax of trained numbers,
-//
-//	y = sum_k softmax(alpha)_k x_k
-//
-// Product is the product of two inputs of one shape, or of an image and a factor for each channel,
-// as squeeze-and-excitation has it.
+// The values of Branch.Join; "" is a branch of one input.
 const (
-	Sum Join = iota + 1
-	Concat
-	Mix
-	Product
+	joinAdd      = "add"
+	joinConcat   = "concat"
+	joinMix      = "mix"
+	joinMultiply = "multiply"
 )
 
-var joins = []string{"", "add", "concat", "mix", "multiply"}
+var joins = []string{"", joinAdd, joinConcat, joinMix, joinMultiply}
 
 // Named is a layer with a name of its own, by which its parameters go in place of its
 // kind and number: "stem.weight". Number, unless 0, is the layer's in messages. Files
@@ -94,7 +92,7 @@ func (l Graph) Abilities() Abilities {
 		Init: func(i Init) Layer {
 			l.Branches = slices.Clone(l.Branches)
 			for b := range l.Branches {
-				l.Branches[b].Layers = WithInit(l.Branches[b].Layers, i)
+				l.Branches[b].Layers = i.Of(l.Branches[b].Layers)
 			}
 			return l
 		},
@@ -110,7 +108,7 @@ func (l Graph) Bind(in Flow) (Bound, error) {
 	if in.Vocab > 0 {
 		return nil, errors.New("a graph of layers cannot read tokens; an embedding must come before its branches")
 	}
-	if n := len(l.Branches); n < 2 || len(l.Branches[n-1].Layers) > 0 || l.Branches[n-1].Join == 0 {
+	if n := len(l.Branches); n < 2 || len(l.Branches[n-1].Layers) > 0 || l.Branches[n-1].Join == "" {
 		return nil, errors.New("a graph must end with a join of branches")
 	}
 	l.to.steps = l.to.steps || in.Seq > 0
@@ -122,11 +120,11 @@ func (l Graph) Bind(in Flow) (Bound, error) {
 	for i, br := range l.Branches {
 		flow, err := br.input(i, in, flows)
 		p := part{branch: branch{}, from: br.From, join: br.Join, in: flow, offset: offset, buffer: buffer}
-		if err == nil && br.Join == Mix {
+		if err == nil && br.Join == joinMix {
 			p.mix, err = l.to.mixed.add(br)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("layer %d (%s): %w", max(br.Number, 1), joins[br.Join], err)
+			return nil, fmt.Errorf("layer %d (%s): %w", max(br.Number, 1), br.Join, err)
 		}
 		var out Flow
 		if p.chain, out, err = bindChain(br.Layers, flow, l.to); err != nil {
@@ -149,19 +147,21 @@ func (l Graph) Bind(in Flow) (Bound, error) {
 func (br Branch) input(i int, in Flow, before []Flow) (Flow, error) {
 	var flows []Flow
 	for _, from := range br.From {
-		if from < GraphInput || from >= i {
+		if from < graphInput || from >= i {
 			return Flow{}, fmt.Errorf("it reads branch %d; there are %d before it", from, i)
 		}
-		if from == GraphInput {
+		if from == graphInput {
 			flows = append(flows, in)
 		} else {
 			flows = append(flows, before[from])
 		}
 	}
 	switch {
-	case len(flows) == 0 || len(flows) == 1 && br.Join != 0 || len(flows) > 1 && br.Join == 0 || br.Join > Product || len(flows) > 2 && br.Join == Product:
+	case !slices.Contains(joins, br.Join):
+		return Flow{}, fmt.Errorf("join %q; it must be one of %s", br.Join, strings.Join(joins[1:], ", "))
+	case len(flows) == 0 || (len(flows) > 1) != (br.Join != "") || len(flows) > 2 && br.Join == joinMultiply:
 		return Flow{}, fmt.Errorf("%d inputs: a join has at least 2, a product 2, a branch without a join has 1", len(flows))
-	case (br.Join == Mix) != (br.Weights != "") || br.Zero && br.Join != Mix:
+	case (br.Join == joinMix) != (br.Weights != "") || br.Zero && br.Join != joinMix:
 		return Flow{}, fmt.Errorf("weights %q: a mix must name its weights, and no other join has any", br.Weights)
 	case len(flows) == 1:
 		return flows[0], nil
@@ -175,13 +175,17 @@ func (br Branch) input(i int, in Flow, before []Flow) (Flow, error) {
 		case f.Raw:
 			return Flow{}, errors.New("it reads the network's input as it is; a layer must come between")
 		case k == 0:
-		case br.Join == Product && f.spreads(out):
-		case br.Join == Product && out.spreads(f):
+		case br.Join == joinMultiply && f.spreads(out):
+		case br.Join == joinMultiply && out.spreads(f):
 			out = f
-		case f.H != out.H || f.W != out.W || f.Seq != out.Seq || br.Join != Concat && f.C != out.C:
-			what := map[Join]string{Sum: "all must be the same", Mix: "all must be the same", Product: "both must be the same, or one have one pixel", Concat: "all must have the same height, width and steps"}
+		case f.H != out.H || f.W != out.W || f.Seq != out.Seq || br.Join != joinConcat && f.C != out.C:
+			what := map[string]string{
+				joinAdd: "all must be the same", joinMix: "all must be the same",
+				joinMultiply: "both must be the same, or one have one pixel",
+				joinConcat:   "all must have the same height, width and steps",
+			}
 			return Flow{}, fmt.Errorf("input 1 has %s, input %d %s; %s", values(flows[0]), k+1, values(f), what[br.Join])
-		case br.Join == Concat:
+		case br.Join == joinConcat:
 			out.C += f.C
 		}
 	}
@@ -192,12 +196,12 @@ func (br Branch) input(i int, in Flow, before []Flow) (Flow, error) {
 type part struct {
 	branch
 	from   []int
-	join   Join
-	mix    *mixture // of a Mix
+	join   string
+	mix    *mixture // of a mix
 	in     Flow     // of the chain, after the join
 	offset int      // of its parameters, from the graph's first: the mixture's, then the chain's
 	buffer int      // of its buffers, likewise
-	above  bool     // a Mix of the graph is among what it reads, near or far
+	above  bool     // a mix of the graph is among what it reads, near or far
 }
 
 // size returns the packed floats of the part's parameters.
@@ -263,7 +267,7 @@ func (b *boundGraph) readers(i int, f func(p part)) {
 func (b *boundGraph) border(i int) Border {
 	var w Border
 	b.readers(i, func(p part) {
-		if p.join == 0 && len(p.chain) > 0 {
+		if p.join == "" && len(p.chain) > 0 {
 			w = w.wider(p.chain[0].Traits().InBorder)
 		}
 	})
@@ -273,10 +277,10 @@ func (b *boundGraph) border(i int) Border {
 func (b Border) wider(o Border) Border { return Border{max(b.Left, o.Left), max(b.Right, o.Right)} }
 
 func (b *boundGraph) Traits() Traits {
-	t := Traits{PerSample: b.group > 0, ReadsInput: true, updates: b.group == 0, InBorder: b.border(GraphInput), Group: b.group}
+	t := Traits{PerSample: b.group > 0, ReadsInput: true, updates: b.group == 0, InBorder: b.border(graphInput), Group: b.group}
 	for _, p := range b.parts {
 		t.Extra += p.floats(p.groups)
-		if p.join != 0 {
+		if p.join != "" {
 			t.Extra += max(1, p.in.Seq) * p.in.H * p.in.W * p.in.Ld()
 		}
 		for _, nd := range p.chain {

@@ -39,12 +39,12 @@ func (s *graphState) layGradients(e *Env, only []int) {
 			if from < 0 || !s.parts[from].needs || s.parts[from].grad.Data != nil {
 				continue
 			}
-			if g := s.parts[i].grad; g.Data != nil && only[from] == i && s.b.joins(i, Sum) && len(s.b.parts[from].chain) == 0 {
+			if g := s.parts[i].grad; g.Data != nil && only[from] == i && s.b.joins(i, joinAdd) && len(s.b.parts[from].chain) == 0 {
 				s.parts[from].grad, s.parts[from].lent = g, true
 				users[&g.Data[0]]++
 				continue
 			}
-			if g := s.parts[i].grad; g.Data != nil && only[from] == i && s.b.joins(i, Mix) && len(s.b.parts[from].chain) > 0 {
+			if g := s.parts[i].grad; g.Data != nil && only[from] == i && s.b.joins(i, joinMix) && len(s.b.parts[from].chain) > 0 {
 				s.parts[from].mixedBy = i
 				users[&g.Data[0]]++
 				continue
@@ -63,7 +63,7 @@ func (s *graphState) layGradients(e *Env, only []int) {
 }
 
 // joins reports whether a part is a join of inputs, and no more.
-func (b *boundGraph) joins(i int, j Join) bool {
+func (b *boundGraph) joins(i int, j string) bool {
 	return b.parts[i].join == j && len(b.parts[i].chain) == 0
 }
 
@@ -111,5 +111,5 @@ func (b *boundGraph) early(i, mix, place int) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(b.parts[i+1:mix], func(p part) bool { return p.join != 0 })
+	return !slices.ContainsFunc(b.parts[i+1:mix], func(p part) bool { return p.join != "" })
 }

@@ -51,29 +51,29 @@ func (b *boundGraph) NewState(e *Env) State {
 		ps, reader := &s.parts[i], only[i]
 		lends := reader >= 0 && b.group > 0 && b.border(i) == (Border{})
 		ps.mix = p.mix.newState(e, e.Offset+p.offset, max(b.group, 1))
-		if p.join == Product {
+		if p.join == joinMultiply {
 			ps.times = &product{whole: p.in, space: e.Arena.Alloc(p.in.Ld())}
 		}
 		need := p.mix != nil // the gradient of what the part reads
 		for _, from := range p.from {
-			need = need || from == GraphInput && e.NeedDX || from >= 0 && s.parts[from].needs
+			need = need || from == graphInput && e.NeedDX || from >= 0 && s.parts[from].needs
 		}
 		switch last := i+1 == len(b.parts); {
 		case last:
 			ps.joined = e.Output()
-		case p.join != 0:
+		case p.join != "":
 			border := b.border(i)
 			if len(p.chain) > 0 {
 				border = p.chain[0].Traits().InBorder
 			}
 			own := func() Act { return newAct(e.Arena, p.in, e.Samples, border, 0) }
-			if ps.passes = lends && len(p.chain) == 0 && b.joins(reader, Sum); ps.passes {
+			if ps.passes = lends && len(p.chain) == 0 && b.joins(reader, joinAdd); ps.passes {
 				ps.joined = pop(free.joined, p.in, own)
 			} else {
 				ps.joined = own()
 			}
 		}
-		if n := len(p.chain); n > 0 && lends && b.joins(reader, Mix) && p.chain[n-1].Traits().remakes {
+		if n := len(p.chain); n > 0 && lends && b.joins(reader, joinMix) && p.chain[n-1].Traits().remakes {
 			ps.output = pop(free.outputs, p.out(), e.scratch.pool)
 		}
 		ps.needs = need || p.size() > 0
@@ -116,7 +116,7 @@ func (b *boundGraph) NewState(e *Env) State {
 // relu returns what all parts that begin with a ReLU of the same input share, nil for a part
 // that does not.
 func (s *graphState) relu(p part) *reluOnce {
-	if len(p.chain) == 0 || p.join != 0 || s.b.group == 0 {
+	if len(p.chain) == 0 || p.join != "" || s.b.group == 0 {
 		return nil
 	}
 	if _, ok := p.chain[0].Bound.(*boundReLU); !ok {
@@ -129,7 +129,7 @@ func (s *graphState) relu(p part) *reluOnce {
 	if s.relus[from] == nil {
 		once := &reluOnce{}
 		s.b.readers(from, func(q part) {
-			if len(q.chain) > 1 && q.join == 0 {
+			if len(q.chain) > 1 && q.join == "" {
 				once.border = once.border.wider(q.chain[1].Traits().InBorder)
 			}
 		})
@@ -190,7 +190,7 @@ func (s *graphState) reach(r *Run) {
 
 // value returns what part i gave, or the input.
 func (s *graphState) value(i int) Act {
-	if i == GraphInput {
+	if i == graphInput {
 		return s.x
 	}
 	return s.parts[i].y
@@ -198,7 +198,7 @@ func (s *graphState) value(i int) Act {
 
 // read returns what a part reads of the samples [lo, hi).
 func (s *graphState) read(r *Run, p *part, ps *partState, lo, hi int) Act {
-	if p.join == 0 {
+	if p.join == "" {
 		return s.value(p.from[0])
 	}
 	if ps.mix != nil && ps.mix.drawn >= 0 {
@@ -222,7 +222,7 @@ func (s *graphState) read(r *Run, p *part, ps *partState, lo, hi int) Act {
 	for k, from := range p.from {
 		v, f := s.value(from), s.flow(from)
 		switch {
-		case p.join == Concat:
+		case p.join == joinConcat:
 			moveChannels(ps.joined, v, lo, hi, f, at, 0, false, false)
 			at += f.C
 		case k == 0:
@@ -236,7 +236,7 @@ func (s *graphState) read(r *Run, p *part, ps *partState, lo, hi int) Act {
 
 // flow returns that of what part i gives, or of the input.
 func (s *graphState) flow(i int) Flow {
-	if i == GraphInput {
+	if i == graphInput {
 		return s.b.in
 	}
 	return s.b.parts[i].out()
@@ -320,8 +320,8 @@ func (s *graphState) backward(r *Run, dy Act, lo, hi int) {
 		}
 		at := 0
 		for _, from := range p.from {
-			s.give(from, d, lo, hi, at, p.join != Concat)
-			if p.join == Concat {
+			s.give(from, d, lo, hi, at, p.join != joinConcat)
+			if p.join == joinConcat {
 				at += s.flow(from).C
 			}
 		}
@@ -352,7 +352,7 @@ func (s *graphState) below(r *Run, i int) bool {
 	if !r.mixing || r.lowest != s.index {
 		return false
 	}
-	return i == GraphInput || !s.b.parts[i].above && s.b.parts[i].mix == nil
+	return i == graphInput || !s.b.parts[i].above && s.b.parts[i].mix == nil
 }
 
 // slopes adds to the gradients of all weights of mixed operations, sample after sample for
@@ -400,7 +400,7 @@ func (s *graphState) give(i int, d Act, lo, hi, at int, whole bool) {
 // sum returns the gradient of what part i gave, or of the input, and whether a reader
 // has given its part of it.
 func (s *graphState) sum(i int) (to *Act, begun *bool) {
-	if i == GraphInput {
+	if i == graphInput {
 		return &s.dx, &s.begun
 	}
 	return &s.parts[i].grad, &s.parts[i].begun

@@ -16,16 +16,16 @@ var graphCases = []imageCase{
 			Conv2D{Filters: 6, Kernel: 3, Same: true},
 			ReLU{},
 			Graph{Branches: []Branch{
-				{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 7, Kernel: 1}}},
-				{From: []int{GraphInput}, Layers: []Layer{
+				{From: []int{graphInput}, Layers: []Layer{Conv2D{Filters: 7, Kernel: 1}}},
+				{From: []int{graphInput}, Layers: []Layer{
 					Conv2D{Filters: 18, Kernel: 3, Pad: 1},
 					ReLU{},
 					Conv2D{Filters: 7, Kernel: 5, Pad: 2},
 				}},
 				{From: []int{0}, Layers: []Layer{ReLU{}, Conv2D{Filters: 7, Kernel: 3, Same: true}}},
-				{From: []int{1, 2, 0}, Join: Sum, Layers: []Layer{GroupNorm{Groups: 1}, ReLU{}}},
-				{From: []int{GraphInput}, Layers: []Layer{MaxPool{Size: 3, Stride: 1, Same: true}}},
-				{From: []int{3, 4, GraphInput, 1}, Join: Concat},
+				{From: []int{1, 2, 0}, Join: joinAdd, Layers: []Layer{GroupNorm{Groups: 1}, ReLU{}}},
+				{From: []int{graphInput}, Layers: []Layer{MaxPool{Size: 3, Stride: 1, Same: true}}},
+				{From: []int{3, 4, graphInput, 1}, Join: joinConcat},
 			}},
 			ReLU{},
 			Conv2D{Filters: 4, Kernel: 2},
@@ -51,7 +51,7 @@ var graphCases = []imageCase{
 		Shape{H: 8, W: 8, C: 1},
 		[]Layer{
 			Graph{Branches: []Branch{
-				{From: []int{GraphInput}, Layers: []Layer{
+				{From: []int{graphInput}, Layers: []Layer{
 					Conv2D{Filters: 18, Kernel: 3, Same: true},
 					ReLU{},
 					MaxPool{Size: 2},
@@ -62,10 +62,10 @@ var graphCases = []imageCase{
 					Dense{Units: 9},
 					ReLU{},
 				}},
-				{From: []int{GraphInput}, Layers: []Layer{Flatten{}, Dense{Units: 17}, ReLU{}}},
+				{From: []int{graphInput}, Layers: []Layer{Flatten{}, Dense{Units: 17}, ReLU{}}},
 				{From: []int{1}, Layers: []Layer{Dense{Units: 9}}},
-				{From: []int{0, 2}, Join: Sum},
-				{From: []int{3, 1}, Join: Concat},
+				{From: []int{0, 2}, Join: joinAdd},
+				{From: []int{3, 1}, Join: joinConcat},
 			}},
 			Dense{Units: 3},
 		},
@@ -86,12 +86,12 @@ var graphCases = []imageCase{
 		[]Layer{
 			Conv2D{Filters: 4, Kernel: 3, Same: true},
 			Residual{Body: []Layer{Graph{Branches: []Branch{
-				{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 2, Kernel: 3, Same: true}, Graph{Branches: []Branch{
-					{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 2, Kernel: 1}}},
-					{From: []int{0, GraphInput}, Join: Sum},
+				{From: []int{graphInput}, Layers: []Layer{Conv2D{Filters: 2, Kernel: 3, Same: true}, Graph{Branches: []Branch{
+					{From: []int{graphInput}, Layers: []Layer{Conv2D{Filters: 2, Kernel: 1}}},
+					{From: []int{0, graphInput}, Join: joinAdd},
 				}}}},
-				{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 2, Kernel: 1}, ReLU{}}},
-				{From: []int{1, 0}, Join: Concat},
+				{From: []int{graphInput}, Layers: []Layer{Conv2D{Filters: 2, Kernel: 1}, ReLU{}}},
+				{From: []int{1, 0}, Join: joinConcat},
 			}}}},
 			Dense{Units: 3},
 		},
@@ -116,11 +116,11 @@ var groupedCases = []imageCase{
 		"grouped convolutions of all strides and paddings",
 		Shape{H: 9, W: 8, C: 4},
 		[]Layer{
-			GroupedConv2D{Filters: 6, Kernel: 3, Groups: 2, Same: true},
-			GroupedConv2D{Filters: 12, Kernel: 3, Groups: 3, Stride: 2, Pad: 1, NoBias: true},
+			Conv2D{Filters: 6, Kernel: 3, Groups: 2, Same: true},
+			Conv2D{Filters: 12, Kernel: 3, Groups: 3, Stride: 2, Pad: 1, NoBias: true},
 			ReLU{},
-			GroupedConv2D{Filters: 40, Kernel: 2, Groups: 4, Same: true},
-			GroupedConv2D{Filters: 5, Kernel: 1, Groups: 5},
+			Conv2D{Filters: 40, Kernel: 2, Groups: 4, Same: true},
+			Conv2D{Filters: 5, Kernel: 1, Groups: 5},
 			Dense{Units: 3},
 		},
 		[]refOp{conv(1, 1, 1), plainConv(2, 1, 1), relu, conv(1, 0, 1), conv(1, 0, 0), dense},
@@ -129,11 +129,11 @@ var groupedCases = []imageCase{
 		"dilated convolutions, alone and in groups",
 		Shape{H: 10, W: 11, C: 2},
 		[]Layer{
-			GroupedConv2D{Filters: 18, Kernel: 3, Dilation: 2, Pad: 1},
+			Conv2D{Filters: 18, Kernel: 3, Dilation: 2, Pad: 1},
 			ReLU{},
-			GroupedConv2D{Filters: 4, Kernel: 2, Dilation: 3, Same: true, Groups: 2},
-			GroupedConv2D{Filters: 6, Kernel: 3, Dilation: 4, Pad: 8, NoBias: true},
-			GroupedConv2D{Filters: 3, Kernel: 1, Dilation: 2},
+			Conv2D{Filters: 4, Kernel: 2, Dilation: 3, Same: true, Groups: 2},
+			Conv2D{Filters: 6, Kernel: 3, Dilation: 4, Pad: 8, NoBias: true},
+			Conv2D{Filters: 3, Kernel: 1, Dilation: 2},
 			Dense{Units: 3},
 		},
 		[]refOp{
@@ -149,8 +149,8 @@ var groupedCases = []imageCase{
 		Shape{H: 3, W: 3, C: 1},
 		[]Layer{
 			Conv2D{Filters: 64, Kernel: 1},
-			GroupedConv2D{Filters: 64, Kernel: 3, Groups: 2, Pad: 1},
-			GroupedConv2D{Filters: 32, Kernel: 3, Dilation: 2, Pad: 2},
+			Conv2D{Filters: 64, Kernel: 3, Groups: 2, Pad: 1},
+			Conv2D{Filters: 32, Kernel: 3, Dilation: 2, Pad: 2},
 			AvgPool{},
 			Dense{Units: 3},
 		},
@@ -169,26 +169,26 @@ func graphNet(t testing.TB) *Model {
 	m, err := NewModel("test", Shape{H: 8, W: 10, C: 3}, 7,
 		Conv2D{Filters: 21, Kernel: 2, Stride: 2},
 		Named{Name: "branches", Layer: Graph{Branches: []Branch{
-			{From: []int{GraphInput}, Layers: []Layer{
+			{From: []int{graphInput}, Layers: []Layer{
 				Named{Name: "left", Layer: Conv2D{Filters: 40, Kernel: 3, Pad: 1}},
 				ReLU{},
 				Dropout{Rate: 0.1},
 			}},
-			{From: []int{GraphInput}, Layers: []Layer{
+			{From: []int{graphInput}, Layers: []Layer{
 				DepthwiseConv2D{Kernel: 3, Pad: 1},
 				Activation("silu"),
-				GroupedConv2D{Filters: 12, Kernel: 2, Groups: 3, Dilation: 2, Same: true},
+				Conv2D{Filters: 12, Kernel: 2, Groups: 3, Dilation: 2, Same: true},
 			}},
-			{From: []int{0, 1}, Join: Concat},
+			{From: []int{0, 1}, Join: joinConcat},
 		}}},
 		Sequence{}, Dense{Units: 20},
 		Graph{Branches: []Branch{
-			{From: []int{GraphInput}, Layers: []Layer{LayerNorm{}, Attention{Heads: 2}, Dropout{Rate: 0.2}}},
-			{From: []int{GraphInput}, Layers: []Layer{Dense{Units: 20}, Activation("gelu")}},
+			{From: []int{graphInput}, Layers: []Layer{LayerNorm{}, Attention{Heads: 2}, Dropout{Rate: 0.2}}},
+			{From: []int{graphInput}, Layers: []Layer{Dense{Units: 20}, Activation("gelu")}},
 			{From: []int{0}, Layers: []Layer{GRU{Hidden: 20, EveryStep: true}}},
-			{From: []int{0, GraphInput, 1, 2}, Join: Sum},
+			{From: []int{0, graphInput, 1, 2}, Join: joinAdd},
 		}},
-		Steps{Take: TakeMean}, Dense{Units: 7})
+		Steps{Take: "mean"}, Dense{Units: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,8 +238,8 @@ func TestGraphNames(t *testing.T) {
 // TestGraphErrors checks the messages of branches that cannot be joined.
 func TestGraphErrors(t *testing.T) {
 	text, image := Shape{Seq: 6, Vocab: 9}, Shape{H: 8, W: 8, C: 3}
-	in := []int{GraphInput}
-	join := func(j Join, branches ...Branch) []Layer {
+	in := []int{graphInput}
+	join := func(j string, branches ...Branch) []Layer {
 		var from []int
 		for i := range branches {
 			from = append(from, i)
@@ -257,45 +257,48 @@ func TestGraphErrors(t *testing.T) {
 		want   string
 	}{
 		{
-			image, join(Sum, Branch{From: in}, wide),
+			image, join(joinAdd, Branch{From: in}, wide),
 			"layer 9 (add): input 1 has 8 x 8 x 4 values, input 2 8 x 8 x 5 values; all must be the same",
 		},
 		{
-			image, join(Concat, wide, small),
+			image, join(joinConcat, wide, small),
 			"layer 9 (concat): input 1 has 8 x 8 x 5 values, input 2 4 x 4 x 4 values; all must have the same height, width and steps",
 		},
-		{image, join(Sum, wide), "layer 9 (add): 1 inputs: a join has at least 2"},
-		{image, join(Sum, Branch{From: []int{3}}, wide), "layer 1 (): it reads branch 3; there are 0 before it"},
+		{image, join("sum", wide, wide), `layer 9 (sum): join "sum"; it must be one of add, concat, mix, multiply`},
+		{image, join(joinAdd, wide), "layer 9 (add): 1 inputs: a join has at least 2"},
+		{image, join(joinAdd, Branch{From: []int{3}}, wide), "layer 1 (): it reads branch 3; there are 0 before it"},
 		{
 			image,
-			[]Layer{Graph{Branches: []Branch{{From: in}, {From: []int{0, 0}, Join: Sum, Number: 2}}}},
+			[]Layer{Graph{Branches: []Branch{{From: in}, {From: []int{0, 0}, Join: joinAdd, Number: 2}}}},
 			"layer 2 (add): it reads the network's input as it is; a layer must come between",
 		},
 		{image, []Layer{Graph{}}, "a graph must end with a join of branches"},
 		{
 			image,
-			[]Layer{GroupedConv2D{Filters: 4, Kernel: 3, Groups: 2}},
+			[]Layer{Conv2D{Filters: 4, Kernel: 3, Groups: 2}},
 			"layer 1 (conv): 2 groups of 3 channels and 4 filters; the groups must divide both",
 		},
 		{
 			image,
-			[]Layer{GroupedConv2D{Filters: 4, Kernel: 3, Dilation: 2, Stride: 2}},
+			[]Layer{Conv2D{Filters: 4, Kernel: 3, Dilation: 2, Stride: 2}},
 			"layer 1 (conv): dilation 2 with stride 2; one of them must be 1",
 		},
 		{
 			image,
-			[]Layer{GroupedConv2D{Filters: 4, Kernel: 5, Dilation: 2}},
+			[]Layer{Conv2D{Filters: 4, Kernel: 5, Dilation: 2}},
 			"layer 1 (conv): a kernel that reaches over 9 pixels on an image of 8 x 8",
 		},
 		{image, []Layer{GRU{Hidden: 3}}, "layer 1 (gru): a GRU needs a sequence as its input"},
 		{text, []Layer{GRU{Hidden: 3}}, "layer 1 (gru): an embedding must come before a GRU on tokens"},
 		{
 			text,
-			[]Layer{Graph{Branches: []Branch{{From: in}, {From: []int{0, 0}, Join: Sum}}}},
+			[]Layer{Graph{Branches: []Branch{{From: in}, {From: []int{0, 0}, Join: joinAdd}}}},
 			"a graph of layers cannot read tokens; an embedding must come before its branches",
 		},
 		{
-			image, join(Sum, Branch{From: in, Layers: []Layer{Named{Number: 5, Name: "a", Layer: Attention{Heads: 1}}}}, wide),
+			image, join(joinAdd, Branch{From: in, Layers: []Layer{
+				Named{Number: 5, Name: "a", Layer: Attention{Heads: 1}},
+			}}, wide),
 			"layer 5 (attention): attention needs a sequence as its input",
 		},
 	} {

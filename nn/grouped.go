@@ -7,48 +7,24 @@ import (
 	"math"
 )
 
-// GroupedConv2D is a convolution whose filters are in groups that read a group of
-// channels each, or whose kernel's neighbours are apart: PyTorch's Conv2d with groups
-// between 1 and the number of channels, for which there is DepthwiseConv2D, or with a
-// dilation. The parameters are weight [Filters, channels/Groups, Kernel, KernelW] and,
-// unless NoBias, bias [Filters].
-type GroupedConv2D struct {
-	Filters, Kernel int
-	KernelW         int // columns of the kernel, 0 means Kernel
-	Groups          int // 0 means 1; must divide the channels and Filters
-	Dilation        int // the distance of the kernel's neighbours, 0 means 1; above 1 the stride must be 1
-	Stride          int // 0 means 1
-	// Same and Pad are as in Conv2D; Pad must be less than the kernel reaches.
-	Same   bool
-	Pad    int
-	NoBias bool
-	Init   Init
-
-	relu      bool // is followed by a ReLU
-	bf16, amx bool // rounds the factors of products; their sums have the order of AMX
+// groupedConv is a Conv2D with groups or a dilation.
+type groupedConv struct {
+	Conv2D
+	relu bool // is followed by a ReLU
 }
 
-// Kind returns "conv".
-func (GroupedConv2D) Kind() string { return "conv" }
-
-// Abilities returns what the layer can do.
-func (l GroupedConv2D) Abilities() Abilities {
+func (l groupedConv) Abilities() Abilities {
 	return Abilities{
 		Init:    func(i Init) Layer { l.Init = i; return l },
 		ReLU:    func() Layer { l.relu = true; return l },
 		Rounded: func(p Precision) Layer { l.bf16, l.amx = true, p == BF16AMX; return l },
 		Narrow:  l.narrow,
 		Blocks:  l.blocks,
-		Torch: func(t *Torch) {
-			d, columns := max(1, l.Dilation), cmp.Or(l.KernelW, l.Kernel)
-			pad := t.pad(window{(l.Kernel-1)*d + 1, (columns-1)*d + 1, max(1, l.Stride), l.Same, l.Pad, "0"})
-			t.Set("%s(%s)", t.Module("nn.Conv2d(%d, %d, %s%s%s%s%s%s)", t.In.C, l.Filters, torchSides(l.Kernel, columns), torchOption("stride", l.Stride), pad,
-				torchOption("dilation", l.Dilation), torchOption("groups", l.Groups), torchBias(l.NoBias)), t.X)
-		},
+		Torch:   l.torch,
 	}
 }
 
-func (l GroupedConv2D) narrow(n Narrowing) (Narrowed, error) {
+func (l groupedConv) narrow(n Narrowing) (Narrowed, error) {
 	if l.Groups <= 1 {
 		l.Filters = n.Of(l.Filters)
 		return n.Made(l, l.Filters)
@@ -63,10 +39,10 @@ func (l GroupedConv2D) narrow(n Narrowing) (Narrowed, error) {
 }
 
 // blocks: what a filter of groups reads, of channels in groups, is told by its place.
-func (l GroupedConv2D) blocks(s Stage, in []int) Blocks {
+func (l groupedConv) blocks(s Stage, in []int) Blocks {
 	switch {
 	case l.Groups <= 1:
-		return InputBlocks("weight")(s, in)
+		return inputBlocks("weight")(s, in)
 	case l.Groups == s.In.C && l.Filters == s.In.C: // depthwise
 		return ChannelBlocks("weight", "bias")(s, in)
 	}
@@ -77,8 +53,7 @@ func (l GroupedConv2D) blocks(s Stage, in []int) Blocks {
 	return b
 }
 
-// Bind fixes the layer for its input.
-func (l GroupedConv2D) Bind(in Flow) (Bound, error) {
+func (l groupedConv) Bind(in Flow) (Bound, error) {
 	l.Groups, l.Dilation, l.Stride, l.KernelW = max(l.Groups, 1), max(l.Dilation, 1), max(l.Stride, 1), cmp.Or(l.KernelW, l.Kernel)
 	high, wide := (l.Kernel-1)*l.Dilation+1, (l.KernelW-1)*l.Dilation+1
 	rows, columns := padded(l.Kernel, l.Pad), padded(l.KernelW, l.Pad)
@@ -97,7 +72,8 @@ func (l GroupedConv2D) Bind(in Flow) (Bound, error) {
 		return nil, fmt.Errorf("a kernel that reaches over %s pixels on an image of %d x %d; a valid convolution needs the image to be as large", sides(high, wide), in.H, in.W)
 	}
 	b := &boundGrouped{l: l, in: in, d: l.Dilation, part: Flow{H: in.H, W: in.W, C: in.C / l.Groups}}
-	conv := Conv2D{Filters: l.Filters / l.Groups, Kernel: l.Kernel, KernelW: l.KernelW, Stride: l.Stride, Same: l.Same, Pad: l.Pad, NoBias: l.NoBias, Init: l.Init, bf16: l.bf16, amx: l.amx}
+	conv := l.Conv2D
+	conv.Filters, conv.Groups, conv.Dilation = l.Filters/l.Groups, 0, 0
 	if b.d > 1 {
 		b.top, b.left = rows, columns
 		h, w := in.H+2*rows, in.W+2*columns
@@ -123,7 +99,7 @@ func (l GroupedConv2D) Bind(in Flow) (Bound, error) {
 // dilation d, the d x d images of every d-th row and column, on which a kernel's
 // neighbours are side by side.
 type boundGrouped struct {
-	l         GroupedConv2D
+	l         groupedConv
 	in, out   Flow
 	d         int
 	top, left int        // rows and columns of zeros before the image, with a dilation

@@ -2,7 +2,7 @@ package nn
 
 import "github.com/fedfast/fedfast/kernels"
 
-// groupedState is a GroupedConv2D in one workspace: a convolution for each group, on
+// groupedState is a groupedConv in one workspace: a convolution for each group, on
 // parts of the image that are copied out of it.
 type groupedState struct {
 	b     *boundGrouped

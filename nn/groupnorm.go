@@ -36,8 +36,8 @@ func (l GroupNorm) Abilities() Abilities {
 			}
 			return n.Kept(l)
 		},
-		Scaling: ScaleWhole,
-		Blocks:  ChannelBlocks("weight", "bias"),
+		Normalizes: true,
+		Blocks:     ChannelBlocks("weight", "bias"),
 		Torch: func(t *Torch) {
 			epsilon := cmp.Or(l.Epsilon, 1e-5)
 			if l.NoAffine { // no module, whose name others could begin with

@@ -107,14 +107,14 @@ func smoothNets(t *testing.T) map[string]*Model {
 			Positions{},
 			Dropout{Rate: 0.2},
 			Graph{Branches: []Branch{
-				{From: []int{GraphInput}, Layers: []Layer{Dense{Units: 9}}},
+				{From: []int{graphInput}, Layers: []Layer{Dense{Units: 9}}},
 				{From: []int{0}, Layers: []Layer{GRU{Hidden: 9, EveryStep: true}}},
-				{From: []int{0, 1}, Join: Concat},
+				{From: []int{0, 1}, Join: joinConcat},
 			}},
 			Graph{Branches: []Branch{
-				{From: []int{GraphInput}, Layers: []Layer{Steps{Take: TakeMean}}},
-				{From: []int{GraphInput}, Layers: []Layer{Steps{Take: TakeFirst}}},
-				{From: []int{0, 1}, Join: Sum},
+				{From: []int{graphInput}, Layers: []Layer{Steps{Take: "mean"}}},
+				{From: []int{graphInput}, Layers: []Layer{Steps{Take: "first"}}},
+				{From: []int{0, 1}, Join: joinAdd},
 			}},
 			Dense{Units: 7},
 		},
@@ -123,8 +123,10 @@ func smoothNets(t *testing.T) map[string]*Model {
 			Sequence{ClassToken: true},
 			Positions{},
 			Residual{Body: []Layer{LayerNorm{}, Attention{Heads: 3}, Dropout{Rate: 0.2}}},
-			Residual{Body: []Layer{RMSNorm{}, Dense{Units: 19}, Activation("gelu"), Dense{Units: 21}, Activation("tanh")}},
-			Steps{Take: TakeFirst},
+			Residual{Body: []Layer{
+				LayerNorm{RMS: true}, Dense{Units: 19}, Activation("gelu"), Dense{Units: 21}, Activation("tanh"),
+			}},
+			Steps{Take: "first"},
 			Dense{Units: 7},
 		},
 		"depthwise": {

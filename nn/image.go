@@ -15,7 +15,7 @@ func (Image) Kind() string { return "image" }
 // Abilities returns what the layer can do.
 func (Image) Abilities() Abilities {
 	return Abilities{
-		Narrow: Follow, Scaling: ScaleBehind,
+		Narrow: Narrowing.Follow, Homogeneous: true,
 		Torch: func(t *Torch) { t.Set("%s.transpose(1, 2).unsqueeze(2)", t.X) },
 	}
 }
@@ -75,7 +75,7 @@ func (Flatten) Kind() string { return "flatten" }
 // Abilities returns what the layer can do.
 func (Flatten) Abilities() Abilities {
 	return Abilities{
-		Narrow: Follow, Scaling: ScaleBehind,
+		Narrow: Narrowing.Follow, Homogeneous: true,
 		Torch: func(t *Torch) {
 			if !t.Flat {
 				t.Set("%s.flatten(1)", t.X)
@@ -103,7 +103,7 @@ func (Reverse) Kind() string { return "reverse" }
 // Abilities returns what the layer can do.
 func (Reverse) Abilities() Abilities {
 	return Abilities{
-		Narrow: Follow, Scaling: ScaleBehind,
+		Narrow: Narrowing.Follow, Homogeneous: true,
 		Torch: func(t *Torch) { t.Set("%s.flip(1)", t.X) },
 	}
 }

@@ -32,14 +32,14 @@ const (
 
 func (i Init) check() error {
 	if i > InitGPT2 {
-		return fmt.Errorf("unknown initialisation %d", i)
+		return fmt.Errorf("unknown initialization %d", i)
 	}
 	return nil
 }
 
-// WithInit returns the layers with another initialisation of every one that has
-// weights to draw, those of residual blocks and graphs included.
-func WithInit(layers []Layer, i Init) []Layer {
+// Of returns the layers with this initialization of every one that has weights to draw, also of those
+// within residual blocks and graphs.
+func (i Init) Of(layers []Layer) []Layer {
 	out := slices.Clone(layers)
 	for k, l := range out {
 		if a := l.Abilities(); a.Init != nil {

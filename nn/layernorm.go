@@ -15,40 +15,44 @@ import (
 //	y = (x - mean) / sqrt(variance + Epsilon) * weight + bias
 //
 // The parameters are weight [channels], which starts at 1, and bias [channels],
-// which starts at 0.
-type LayerNorm struct {
-	Epsilon float64 // 0 means 1e-5, PyTorch's
-}
-
-// RMSNorm divides the channels by their root mean square (Zhang and Sennrich 2019),
-// where LayerNorm normalises them:
+// which starts at 0. With RMS it divides the channels by their root mean square instead (Zhang and
+// Sennrich 2019), as PyTorch's RMSNorm does, and has no bias:
 //
 //	y = x / sqrt(mean of x² + Epsilon) * weight
-//
-// The parameter is weight [channels], which starts at 1.
-type RMSNorm struct {
-	Epsilon float64 // 0 means 2^-23, PyTorch's
+type LayerNorm struct {
+	Epsilon float64 // 0 means PyTorch's: 1e-5, with RMS 2^-23
+	RMS     bool
 }
 
-// Kind returns "layernorm".
-func (LayerNorm) Kind() string { return "layernorm" }
+// Kind returns "layernorm", or "rmsnorm" with RMS.
+func (l LayerNorm) Kind() string {
+	if l.RMS {
+		return "rmsnorm"
+	}
+	return "layernorm"
+}
 
 // Abilities returns what the layer can do.
 func (l LayerNorm) Abilities() Abilities {
-	return Abilities{Narrow: Follow, Scaling: ScaleWhole, Blocks: ChannelBlocks("weight", "bias"), Torch: func(t *Torch) {
-		t.rows(t.Module("nn.LayerNorm(%d, eps=%v)", t.In.C, cmp.Or(l.Epsilon, 1e-5)))
-	}}
+	a := Abilities{Narrow: Narrowing.Follow, Normalizes: true}
+	if l.RMS {
+		a.Blocks = ChannelBlocks("weight")
+		a.Torch = func(t *Torch) {
+			t.Need("RMSNorm", torchRMSNorm)
+			t.rows(t.Module("RMSNorm(%d, %v)", t.In.C, l.epsilon()))
+		}
+		return a
+	}
+	a.Blocks = ChannelBlocks("weight", "bias")
+	a.Torch = func(t *Torch) { t.rows(t.Module("nn.LayerNorm(%d, eps=%v)", t.In.C, l.epsilon())) }
+	return a
 }
 
-// Kind returns "rmsnorm".
-func (RMSNorm) Kind() string { return "rmsnorm" }
-
-// Abilities returns what the layer can do.
-func (l RMSNorm) Abilities() Abilities {
-	return Abilities{Narrow: Follow, Scaling: ScaleWhole, Blocks: ChannelBlocks("weight"), Torch: func(t *Torch) {
-		t.Need("RMSNorm", torchRMSNorm)
-		t.rows(t.Module("RMSNorm(%d, %v)", t.In.C, cmp.Or(l.Epsilon, 0x1p-23)))
-	}}
+func (l LayerNorm) epsilon() float64 {
+	if l.RMS {
+		return cmp.Or(l.Epsilon, 0x1p-23)
+	}
+	return cmp.Or(l.Epsilon, 1e-5)
 }
 
 const torchRMSNorm = `
@@ -78,27 +82,20 @@ def rows(norm, x):
 `
 
 // Bind fixes the layer for its input.
-func (l LayerNorm) Bind(in Flow) (Bound, error) { return bindRowNorm(in, l.Epsilon, 1e-5, true) }
-
-// Bind fixes the layer for its input.
-func (l RMSNorm) Bind(in Flow) (Bound, error) { return bindRowNorm(in, l.Epsilon, 0x1p-23, false) }
-
-func bindRowNorm(in Flow, epsilon, otherwise float64, center bool) (Bound, error) {
+func (l LayerNorm) Bind(in Flow) (Bound, error) {
 	switch {
 	case in.Vocab > 0 || in.Raw:
-		return nil, errors.New("a normalisation cannot be the first layer")
-	case !(epsilon >= 0 && epsilon < 1):
-		return nil, fmt.Errorf("epsilon %v; it must be at least 0 and below 1", epsilon)
-	case epsilon == 0:
-		epsilon = otherwise
+		return nil, errors.New("a normalization cannot be the first layer")
+	case !(l.Epsilon >= 0 && l.Epsilon < 1):
+		return nil, fmt.Errorf("epsilon %v; it must be at least 0 and below 1", l.Epsilon)
 	}
-	return &boundRowNorm{passive: passive{in}, epsilon: epsilon, center: center}, nil
+	return &boundRowNorm{passive: passive{in}, epsilon: l.epsilon(), center: !l.RMS}, nil
 }
 
 type boundRowNorm struct {
 	passive
 	epsilon float64
-	center  bool // it is a LayerNorm
+	center  bool // without RMS
 }
 
 func (b *boundRowNorm) Traits() Traits {
@@ -113,13 +110,13 @@ func (b *boundRowNorm) Params() []Param {
 	return both
 }
 
-// rowNormState is a LayerNorm or RMSNorm in one workspace.
+// rowNormState is a LayerNorm in one workspace.
 type rowNormState struct {
 	b            *boundRowNorm
 	weight, bias int // offsets of the parameters
 	x, y, dx     Act
 	mean, scale  []float32 // of each row
-	none, lost   []float32 // the bias of an RMSNorm, and its gradient
+	none, lost   []float32 // the bias that it lacks with RMS, and its gradient
 	norm         kernels.RowNorm
 	grad         kernels.RowNormGrad
 }

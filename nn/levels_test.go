@@ -21,9 +21,9 @@ func drawNet(s *kernels.Stream) (m *Model, ok bool) {
 				NoBias: s.IntN(3) == 0,
 			})
 		case 2, 3, 4:
-			layers = append(layers, GroupedConv2D{Filters: filters, Kernel: kernel, Dilation: 2 + s.IntN(2), Same: same})
+			layers = append(layers, Conv2D{Filters: filters, Kernel: kernel, Dilation: 2 + s.IntN(2), Same: same})
 		case 5:
-			layers = append(layers, Conv2D{Filters: filters, Kernel: 1}, GroupedConv2D{
+			layers = append(layers, Conv2D{Filters: filters, Kernel: 1}, Conv2D{
 				Filters: 4 * filters, Kernel: kernel,
 				Groups: 2 + 2*s.IntN(2), Stride: 1 + s.IntN(2), Same: same,
 			})

@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// Logit makes the one value z of its input the outputs (0, z) of two classes: the softmax
+// logit makes the one value z of its input the outputs (0, z) of two classes: the softmax
 // of these gives the second class the probability 1 / (1 + e^-z).
-type Logit struct{}
+type logit struct{}
 
 // Kind returns "logit".
-func (Logit) Kind() string { return "logit" }
+func (logit) Kind() string { return "logit" }
 
 // Abilities returns what the layer can do.
-func (Logit) Abilities() Abilities {
+func (logit) Abilities() Abilities {
 	return Abilities{
-		Narrow: Follow, Scaling: ScaleBehind,
+		Narrow: Narrowing.Follow, Homogeneous: true,
 		Torch: func(t *Torch) { t.Set("F.pad(%s, (1, 0))", t.X) },
 	}
 }
 
 // Bind fixes the layer for its input.
-func (Logit) Bind(in Flow) (Bound, error) {
+func (logit) Bind(in Flow) (Bound, error) {
 	if in.H*in.W != 1 || in.C != 1 || in.Vocab > 0 || in.Raw {
 		return nil, errors.New("a logit needs one value as its input")
 	}
@@ -75,13 +75,13 @@ func (s *logitState) move(r *Run, to, from Act, i, j, lo, hi int) {
 	}
 }
 
-// withLogit returns a network of one output as one of two classes, see Logit.
+// withLogit returns a network of one output as one of two classes, see logit.
 func (m *Model) withLogit() (*Model, error) {
 	if m.classes != 1 || m.space != nil {
 		return nil, fmt.Errorf("model %s: the loss %q is for a network of one output without choices; this has %d",
 			m.name, Logistic, m.classes)
 	}
-	c, err := NewModel(m.name, m.input, 2, append(slices.Clip(m.layers), Logit{})...)
+	c, err := NewModel(m.name, m.input, 2, append(slices.Clip(m.layers), logit{})...)
 	if err == nil {
 		c.doc, c.start, c.precision = m.doc, m.start, m.precision
 	}

@@ -6,7 +6,7 @@ import "fmt"
 type LossKind string
 
 // The built-in kinds of losses. CrossEntropy is the softmax cross-entropy with one class a
-// label, Logistic that of two classes with one output, see Logit; Sigmoid compares each output
+// label, Logistic that of two classes with one output, see logit; Sigmoid compares each output
 // by itself with whether it is one of an example's labels, of which there may be any number;
 // Squared and Huber compare the outputs with numbers.
 const (
@@ -30,7 +30,7 @@ type Loss struct {
 	// labels that an example has add to the loss. nil weighs all alike.
 	Weights []float64
 	// Top, with Sigmoid, is how many outputs, the largest ones, count as what the
-	// network predicts; 0 is DefaultTop, or 1 of no more outputs than that, among
+	// network predicts; 0 is defaultTop, or 1 of no more outputs than that, among
 	// which all labels would be.
 	Top int
 	// Options are the options of the loss, of the type of LossType.Options, such as HuberOptions;
@@ -38,8 +38,8 @@ type Loss struct {
 	Options any
 }
 
-// DefaultTop is Loss.Top when it is 0 and there are more outputs.
-const DefaultTop = 5
+// defaultTop is Loss.Top when it is 0 and there are more outputs.
+const defaultTop = 5
 
 // kind returns the kind.
 func (l Loss) kind() LossKind {
@@ -50,9 +50,9 @@ func (l Loss) kind() LossKind {
 }
 
 // WithLoss returns the model with a loss; Logistic ends its network of one output with a
-// Logit. The error returns why the two do not fit.
+// logit. The error returns why the two do not fit.
 func (m *Model) WithLoss(l Loss) (*Model, error) {
-	if l.kind() == Logistic && m.layers[len(m.layers)-1] != Layer(Logit{}) {
+	if l.kind() == Logistic && m.layers[len(m.layers)-1] != Layer(logit{}) {
 		var err error
 		if m, err = m.withLogit(); err != nil {
 			return nil, err

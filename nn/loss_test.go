@@ -232,7 +232,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The first two of each: 0 and 1; of equal ones 0 and 1; none, since all are NaN.
-	if r := tags.NewWorkspace().Evaluate(w, b); r.Recall != (Recall{Labels: 6, Found: 2, Examples: 3}) || r.Count != 3 {
+	if r := tags.NewWorkspace().Evaluate(w, b); r.Recall != (recall{Labels: 6, Found: 2, Examples: 3}) || r.Count != 3 {
 		t.Errorf("among the two largest: %+v, want 2 of 6 labels", r)
 	}
 	numbers, err := m.WithLoss(Loss{Kind: Squared})

@@ -76,7 +76,7 @@ func RegisterLoss(t LossType) error {
 	case t.Smooths && t.Target != OneLabel || t.Weighs && t.Target == Numbers:
 		return fmt.Errorf("nn: loss %q: only labels are smoothed, and only classes have weights", t.Name)
 	}
-	if err := CheckOptions(t.Options); err != nil {
+	if _, err := ReadOptions(t.Options, nil); err != nil {
 		return fmt.Errorf("nn: loss %q: %w", t.Name, err)
 	}
 	lossTypes.Lock()
@@ -88,22 +88,17 @@ func RegisterLoss(t LossType) error {
 	return nil
 }
 
-// LossTypes returns the losses, the built-in ones first.
-func LossTypes() []LossType {
+// LossTypes returns the losses, all or those for some targets, the built-in ones first.
+func LossTypes(of ...Target) []LossType {
 	lossTypes.RLock()
 	defer lossTypes.RUnlock()
-	return list.Of(lossTypes.all, func(t *LossType) LossType { return *t })
-}
-
-// LossKinds returns their names, of all or of those for some targets.
-func LossKinds(of ...Target) []LossKind {
-	var names []LossKind
-	for _, t := range LossTypes() {
+	var types []LossType
+	for _, t := range lossTypes.all {
 		if len(of) == 0 || slices.Contains(of, t.Target) {
-			names = append(names, t.Name)
+			types = append(types, *t)
 		}
 	}
-	return names
+	return types
 }
 
 // Type returns the type of the loss. The error lists the names of all.
@@ -117,7 +112,7 @@ func (l Loss) Type() (*LossType, error) {
 	}
 	lossTypes.RUnlock()
 	if t == nil {
-		known := list.Of(LossKinds(), func(k LossKind) string { return string(k) })
+		known := list.Of(LossTypes(), func(t LossType) string { return string(t.Name) })
 		return nil, fmt.Errorf("unknown loss %q; use one of %s", kind, strings.Join(known, ", "))
 	}
 	return t, nil
@@ -191,8 +186,8 @@ func (l Loss) checkWeights() error {
 func (l Loss) complete(t *LossType, outputs int) Loss {
 	if t.Target == ManyLabels && l.Top == 0 {
 		l.Top = 1
-		if outputs > DefaultTop {
-			l.Top = DefaultTop
+		if outputs > defaultTop {
+			l.Top = defaultTop
 		}
 	}
 	if l.Options == nil {

@@ -28,7 +28,7 @@ func (LRN) Kind() string { return "lrn" }
 // Abilities returns what the layer can do.
 func (l LRN) Abilities() Abilities {
 	return Abilities{
-		Narrow: Follow,
+		Narrow: Narrowing.Follow,
 		Torch: func(t *Torch) {
 			t.Image()
 			size := 2*l.Radius + 1

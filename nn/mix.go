@@ -8,7 +8,7 @@ import (
 	"github.com/fedfast/fedfast/kernels/det"
 )
 
-// mixture is a Mix in its place. Its parameter is alpha, a number for each input.
+// mixture is a mix in its place. Its parameter is alpha, a number for each input.
 type mixture struct {
 	name string // of the weights
 	zero bool
@@ -21,7 +21,7 @@ type mixture struct {
 // mixtures are the mixtures of a network that were bound so far.
 type mixtures map[string][]*mixture
 
-// add binds a Mix of the inputs of a branch.
+// add binds a mix of the inputs of a branch.
 func (m mixtures) add(b Branch) (*mixture, error) {
 	x := &mixture{name: b.Weights, zero: b.Zero, n: len(b.From), owns: true, last: true}
 	if x.zero {
@@ -59,7 +59,7 @@ func (x *mixture) size() int {
 	return kernels.Pad(x.n)
 }
 
-// mixState is a Mix in one workspace.
+// mixState is a mix in one workspace.
 type mixState struct {
 	*mixture
 	at    int       // offset of alpha
@@ -79,7 +79,7 @@ type mixState struct {
 	next   int   // the first input that is not in the sum
 }
 
-// newState returns one of a Mix whose own parameter would be at an offset. Where
+// newState returns one of a mix whose own parameter would be at an offset. Where
 // those of a name are is told from the first one to the others.
 func (x *mixture) newState(e *Env, at, samples int) *mixState {
 	if x == nil {
@@ -284,7 +284,7 @@ func (m *Model) firstMixing() int {
 	return first
 }
 
-// Mixing returns where the weights of mixed operations lie, the alpha of every Mix, in
+// Mixing returns where the weights of mixed operations lie, the alpha of every mix, in
 // ascending order, without those that are frozen.
 func (m *Model) Mixing() []Span {
 	var all []Span

@@ -22,30 +22,30 @@ var mixCases = []imageCase{
 		[]Layer{
 			Conv2D{Filters: 6, Kernel: 3, Same: true},
 			Graph{Branches: []Branch{
-				{From: []int{GraphInput}, Layers: []Layer{
+				{From: []int{graphInput}, Layers: []Layer{
 					MaxPool{Size: 3, Stride: 1, Pad: 1},
 					GroupNorm{Groups: 2, NoAffine: true},
 				}},
-				{From: []int{GraphInput}, Layers: []Layer{
+				{From: []int{graphInput}, Layers: []Layer{
 					AvgPool{Size: 3, Stride: 1, Pad: 1},
 					GroupNorm{Groups: 1, NoAffine: true},
 				}},
-				{From: []int{GraphInput}, Layers: []Layer{
+				{From: []int{graphInput}, Layers: []Layer{
 					ReLU{},
 					DepthwiseConv2D{Kernel: 3, Dilation: 2, Pad: 2, NoBias: true},
 					Conv2D{Filters: 6, Kernel: 1, NoBias: true},
 				}},
-				{From: []int{0, 1, GraphInput, 2}, Join: Mix, Weights: "a", Zero: true},
-				{From: []int{2, 0}, Join: Mix, Weights: "b", Layers: []Layer{GroupNorm{Groups: 3}}},
-				{From: []int{3, 4}, Join: Concat},
+				{From: []int{0, 1, graphInput, 2}, Join: joinMix, Weights: "a", Zero: true},
+				{From: []int{2, 0}, Join: joinMix, Weights: "b", Layers: []Layer{GroupNorm{Groups: 3}}},
+				{From: []int{3, 4}, Join: joinConcat},
 			}},
 			ReLU{},
 			Graph{Branches: []Branch{
-				{From: []int{GraphInput}, Layers: []Layer{MaxPool{Size: 3, Stride: 2, Pad: 1}}},
-				{From: []int{GraphInput}, Layers: []Layer{AvgPool{Size: 3, Stride: 2, Pad: 1}}},
-				{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 12, Kernel: 1, Stride: 2}}},
-				{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 12, Kernel: 3, Stride: 2, Pad: 1}}},
-				{From: []int{2, 0, 1, 3}, Join: Mix, Weights: "a", Zero: true},
+				{From: []int{graphInput}, Layers: []Layer{MaxPool{Size: 3, Stride: 2, Pad: 1}}},
+				{From: []int{graphInput}, Layers: []Layer{AvgPool{Size: 3, Stride: 2, Pad: 1}}},
+				{From: []int{graphInput}, Layers: []Layer{Conv2D{Filters: 12, Kernel: 1, Stride: 2}}},
+				{From: []int{graphInput}, Layers: []Layer{Conv2D{Filters: 12, Kernel: 3, Stride: 2, Pad: 1}}},
+				{From: []int{2, 0, 1, 3}, Join: joinMix, Weights: "a", Zero: true},
 			}},
 			Dense{Units: 3},
 		},
@@ -80,35 +80,35 @@ var mixCases = []imageCase{
 		[]Layer{
 			Conv2D{Filters: 6, Kernel: 3, Pad: 1},
 			Graph{Branches: []Branch{
-				{From: []int{GraphInput}, Layers: []Layer{
+				{From: []int{graphInput}, Layers: []Layer{
 					ReLU{},
 					Conv2D{Filters: 6, Kernel: 1, NoBias: true},
 					GroupNorm{Groups: 2, NoAffine: true},
 				}},
-				{From: []int{GraphInput}, Layers: []Layer{
+				{From: []int{graphInput}, Layers: []Layer{
 					AvgPool{Size: 3, Stride: 1, Pad: 1},
 					GroupNorm{Groups: 1, NoAffine: true},
 				}},
-				{From: []int{0, GraphInput, 1}, Join: Mix, Weights: "a"},
-				{From: []int{GraphInput}, Layers: []Layer{
+				{From: []int{0, graphInput, 1}, Join: joinMix, Weights: "a"},
+				{From: []int{graphInput}, Layers: []Layer{
 					ReLU{},
 					Conv2D{Filters: 6, Kernel: 1, NoBias: true},
 					GroupNorm{Groups: 3, NoAffine: true},
 				}},
-				{From: []int{GraphInput}, Layers: []Layer{
+				{From: []int{graphInput}, Layers: []Layer{
 					MaxPool{Size: 3, Stride: 1, Pad: 1},
 					GroupNorm{Groups: 2, NoAffine: true},
 				}},
-				{From: []int{3, 4, GraphInput}, Join: Mix, Weights: "b"},
-				{From: []int{2, 5}, Join: Sum},
+				{From: []int{3, 4, graphInput}, Join: joinMix, Weights: "b"},
+				{From: []int{2, 5}, Join: joinAdd},
 				{From: []int{6}, Layers: []Layer{
 					ReLU{},
 					Conv2D{Filters: 6, Kernel: 1, NoBias: true},
 					GroupNorm{Groups: 1, NoAffine: true},
 				}},
 				{From: []int{6}, Layers: []Layer{AvgPool{Size: 3, Stride: 1, Pad: 1}, GroupNorm{Groups: 2, NoAffine: true}}},
-				{From: []int{7, 6, 8}, Join: Mix, Weights: "a"},
-				{From: []int{6, 9}, Join: Concat},
+				{From: []int{7, 6, 8}, Join: joinMix, Weights: "a"},
+				{From: []int{6, 9}, Join: joinConcat},
 			}},
 			Dense{Units: 3},
 		},
@@ -137,9 +137,9 @@ var mixCases = []imageCase{
 			Flatten{},
 			Dense{Units: 9},
 			Graph{Branches: []Branch{
-				{From: []int{GraphInput}, Layers: []Layer{ReLU{}, Dense{Units: 9}}},
-				{From: []int{0, GraphInput}, Join: Mix, Weights: "a", Layers: []Layer{Dense{Units: 9}}},
-				{From: []int{1, 0}, Join: Mix, Weights: "a"},
+				{From: []int{graphInput}, Layers: []Layer{ReLU{}, Dense{Units: 9}}},
+				{From: []int{0, graphInput}, Join: joinMix, Weights: "a", Layers: []Layer{Dense{Units: 9}}},
+				{From: []int{1, 0}, Join: joinMix, Weights: "a"},
 			}},
 			Dense{Units: 3},
 		},
@@ -314,22 +314,22 @@ func TestDrawn(t *testing.T) {
 // TestMixErrors wants one line for each wrong mix.
 func TestMixErrors(t *testing.T) {
 	mix := func(weights string, zero bool, from ...int) Branch {
-		return Branch{From: from, Join: Mix, Weights: weights, Zero: zero}
+		return Branch{From: from, Join: joinMix, Weights: weights, Zero: zero}
 	}
-	pool := Branch{From: []int{GraphInput}, Layers: []Layer{MaxPool{Size: 2}}}
-	conv := Branch{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 4, Kernel: 1}}}
+	pool := Branch{From: []int{graphInput}, Layers: []Layer{MaxPool{Size: 2}}}
+	conv := Branch{From: []int{graphInput}, Layers: []Layer{Conv2D{Filters: 4, Kernel: 1}}}
 	for _, c := range []struct {
 		branches []Branch
 		want     string
 	}{
-		{[]Branch{conv, mix("", false, 0, GraphInput)}, "layer 1 (mix): weights \"\": a mix must name its weights"},
-		{[]Branch{conv, {From: []int{0, GraphInput}, Join: Sum, Zero: true}}, "layer 1 (add): weights \"\": a mix must"},
+		{[]Branch{conv, mix("", false, 0, graphInput)}, "layer 1 (mix): weights \"\": a mix must name its weights"},
+		{[]Branch{conv, {From: []int{0, graphInput}, Join: joinAdd, Zero: true}}, "layer 1 (add): weights \"\": a mix must"},
 		{
-			[]Branch{pool, mix("a", false, 0, GraphInput)},
+			[]Branch{pool, mix("a", false, 0, graphInput)},
 			"layer 1 (mix): input 1 has 4 x 4 x 4 values, input 2 8 x 8 x 4 values; all must be the same",
 		},
 		{
-			[]Branch{conv, mix("a", false, 0, GraphInput), mix("a", true, 0, 1)},
+			[]Branch{conv, mix("a", false, 0, graphInput), mix("a", true, 0, 1)},
 			"layer 1 (mix): the weights \"a\" have 2 alternatives elsewhere and 3 here",
 		},
 	} {
@@ -350,15 +350,15 @@ func TestMixAtEveryLevel(t *testing.T) {
 		m, err := NewModel("test", Shape{H: 6, W: 5, C: 2}, 3,
 			Conv2D{Filters: c, Kernel: 3, Pad: 1},
 			Graph{Branches: []Branch{
-				{From: []int{GraphInput}, Layers: []Layer{MaxPool{Size: 3, Stride: 1, Pad: 1}, norm}},
-				{From: []int{GraphInput}, Layers: point},
-				{From: []int{0, GraphInput, 1}, Join: Mix, Weights: "a", Zero: true},
-				{From: []int{GraphInput}, Layers: point},
-				{From: []int{GraphInput}, Layers: []Layer{AvgPool{Size: 3, Stride: 1, Pad: 1}, norm}},
-				{From: []int{4, 3, GraphInput}, Join: Mix, Weights: "b"}, // not in the order of the branches
-				{From: []int{2, 5}, Join: Sum},
+				{From: []int{graphInput}, Layers: []Layer{MaxPool{Size: 3, Stride: 1, Pad: 1}, norm}},
+				{From: []int{graphInput}, Layers: point},
+				{From: []int{0, graphInput, 1}, Join: joinMix, Weights: "a", Zero: true},
+				{From: []int{graphInput}, Layers: point},
+				{From: []int{graphInput}, Layers: []Layer{AvgPool{Size: 3, Stride: 1, Pad: 1}, norm}},
+				{From: []int{4, 3, graphInput}, Join: joinMix, Weights: "b"}, // not in the order of the branches
+				{From: []int{2, 5}, Join: joinAdd},
 				{From: []int{6}, Layers: point},
-				{From: []int{6, 7}, Join: Mix, Weights: "c"},
+				{From: []int{6, 7}, Join: joinMix, Weights: "c"},
 			}},
 			Dense{Units: 3})
 		if err != nil {
@@ -391,8 +391,8 @@ func TestMixOfForeignNorms(t *testing.T) {
 		m, err := NewModel("test", Shape{H: 6, W: 5, C: 2}, 3,
 			Conv2D{Filters: 12, Kernel: 3, Pad: 1},
 			Graph{Branches: []Branch{
-				{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 12, Kernel: 1}, norm}},
-				{From: []int{0, GraphInput}, Join: Mix, Weights: "a"},
+				{From: []int{graphInput}, Layers: []Layer{Conv2D{Filters: 12, Kernel: 1}, norm}},
+				{From: []int{0, graphInput}, Join: joinMix, Weights: "a"},
 			}},
 			Dense{Units: 3})
 		if err != nil {

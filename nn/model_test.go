@@ -195,7 +195,7 @@ func TestNewModelErrors(t *testing.T) {
 			"model m: the last layer gives 1 x 1 x 2 values; 3 classes need 1 x 1 x 3 from a dense layer",
 		},
 		{vector, []Layer{Dense{}}, "model m: layer 1 (dense): 0 units; must be at least 1"},
-		{vector, []Layer{Dense{Units: 3, Init: 9}}, "model m: layer 1 (dense): unknown initialisation 9"},
+		{vector, []Layer{Dense{Units: 3, Init: 9}}, "model m: layer 1 (dense): unknown initialization 9"},
 		{
 			tokens,
 			[]Layer{Dense{Units: 3}},

@@ -73,11 +73,11 @@ func narrowed(layers []Layer, n Narrowing) ([]Layer, int, error) {
 	// A scale is due after the layers that pass multiples on; root says that it belongs to
 	// a layer whose input is cut.
 	scale, root := false, false
-	scaleBefore := func(next Scaling) {
+	scaleBefore := func(next Abilities) {
 		switch {
-		case next == ScaleBehind:
+		case next.Homogeneous:
 			return
-		case scale && next == ScaleWhole:
+		case scale && next.Normalizes:
 			out = append(out, Scale{Factor: float32(1 / n.Width)})
 		case scale && root:
 			out = append(out, Scale{Factor: float32(1 / math.Sqrt(n.Width))})
@@ -86,7 +86,7 @@ func narrowed(layers []Layer, n Narrowing) ([]Layer, int, error) {
 	}
 	for i, l := range layers {
 		a := l.Abilities()
-		scaleBefore(a.Scaling)
+		scaleBefore(a)
 		if a.Narrow == nil {
 			return nil, 0, fmt.Errorf("layer %d (%s): widths are not defined for a layer of this type", i+1, l.Kind())
 		}
@@ -104,7 +104,7 @@ func narrowed(layers []Layer, n Narrowing) ([]Layer, int, error) {
 		}
 		out = append(out, l)
 	}
-	scaleBefore(ScaleBefore)
+	scaleBefore(Abilities{})
 	return out, n.Channels, nil
 }
 
@@ -113,18 +113,18 @@ func (l Graph) narrow(n Narrowing) (Narrowed, error) {
 	if n.whole && n.last {
 		return Narrowed{}, errors.New("the outputs of the network cannot be narrowed; the last layer must be dense")
 	}
-	given := map[int]int{GraphInput: n.Channels}
+	given := map[int]int{graphInput: n.Channels}
 	l.Branches = slices.Clone(l.Branches)
 	for k := range l.Branches {
 		br, at := &l.Branches[k], n.inner()
 		at.Channels = 0
 		for _, from := range br.From {
-			if br.Join == Concat {
+			if br.Join == joinConcat {
 				at.Channels += given[from]
 			} else {
 				at.Channels = given[from]
 			}
-			at.Cut = at.Cut || from != GraphInput
+			at.Cut = at.Cut || from != graphInput
 		}
 		var err error
 		if br.Layers, given[k], err = narrowed(br.Layers, at); err != nil {

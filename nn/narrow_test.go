@@ -83,11 +83,11 @@ func branchedNet(t *testing.T) *Model {
 	conv := func(filters int) Layer { return Conv2D{Filters: filters, Kernel: 3, Same: true} }
 	m, err := NewModel("branched", Shape{H: 6, W: 4, C: 3}, 5, conv(8), ReLU{},
 		Graph{Branches: []Branch{
-			{From: []int{GraphInput}, Layers: []Layer{conv(6), ReLU{}}},
-			{From: []int{GraphInput}, Layers: []Layer{conv(12)}},
-			{From: []int{0, 1}, Join: Concat, Layers: []Layer{MaxPool{Size: 2}}},
+			{From: []int{graphInput}, Layers: []Layer{conv(6), ReLU{}}},
+			{From: []int{graphInput}, Layers: []Layer{conv(12)}},
+			{From: []int{0, 1}, Join: joinConcat, Layers: []Layer{MaxPool{Size: 2}}},
 			{From: []int{2}, Layers: []Layer{SqueezeExcitation{Units: 4}, DepthwiseConv2D{Kernel: 3, Same: true}, conv(10)}},
-			{From: []int{2, 3, 2}, Join: Concat},
+			{From: []int{2, 3, 2}, Join: joinConcat},
 		}},
 		Sequence{},
 		GRU{Hidden: 14, EveryStep: true}, LSTM{Hidden: 9, Layers: 2}, Dense{Units: 7}, ReLU{}, Dense{Units: 5})
@@ -144,7 +144,7 @@ func TestPlacesOfBlocks(t *testing.T) {
 	b := images(m, 6)
 	w := m.NewParams()
 	m.Init(w, 4)
-	places := NewPlaces(m)
+	places := m.Places()
 	for _, width := range []float64{0.5, 0.25} {
 		for _, shift := range []int{0, 1, 5} {
 			sub, err := m.Narrow(width)
@@ -164,7 +164,7 @@ func attends(t *testing.T, c int) (text, vision *Model) {
 	block := func() []Layer {
 		return []Layer{
 			Residual{Body: []Layer{LayerNorm{}, Attention{Heads: 4, Causal: true}}},
-			Residual{Body: []Layer{RMSNorm{}, Dense{Units: 3 * c}, Activation("gelu"), Dense{Units: c}}},
+			Residual{Body: []Layer{LayerNorm{RMS: true}, Dense{Units: 3 * c}, Activation("gelu"), Dense{Units: c}}},
 		}
 	}
 	text, err := NewModel("text", Shape{Seq: 7, Vocab: 11}, 11,
@@ -174,7 +174,7 @@ func attends(t *testing.T, c int) (text, vision *Model) {
 	}
 	vision, err = NewModel("vision", Shape{H: 8, W: 8, C: 3}, 5,
 		append(append([]Layer{Conv2D{Filters: c, Kernel: 2, Stride: 2}, Sequence{ClassToken: true}, Positions{}}, block()...),
-			Steps{Take: TakeFirst}, Dense{Units: 5})...)
+			Steps{Take: "first"}, Dense{Units: 5})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestNarrowAttention(t *testing.T) {
 		}
 		w := m.NewParams()
 		m.Init(w, 3)
-		own, _ := cutOut(t, NewPlaces(m), m, sub, w, 0)
+		own, _ := cutOut(t, m.Places(), m, sub, w, 0)
 		whole := map[string]Tensor{}
 		for _, p := range m.Export(w) {
 			whole[p.Name] = p
@@ -266,14 +266,14 @@ func rowsOf(shape []int) int {
 func TestRotatedHeads(t *testing.T) {
 	m, err := NewModel("heads", Shape{H: 4, W: 4, C: 2}, 5, Conv2D{Filters: 16, Kernel: 2, Stride: 2},
 		Sequence{ClassToken: true}, Positions{},
-		Residual{Body: []Layer{Attention{Heads: 2}}}, Steps{Take: TakeFirst}, Dense{Units: 5})
+		Residual{Body: []Layer{Attention{Heads: 2}}}, Steps{Take: "first"}, Dense{Units: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := m.NewParams()
 	m.Init(w, 4)
 	b := images(m, 6)
-	places := NewPlaces(m)
+	places := m.Places()
 	sub, err := m.Narrow(0.25)
 	if err != nil {
 		t.Fatal(err)
@@ -299,7 +299,7 @@ func TestRotatedHeads(t *testing.T) {
 // one whose other weights are zero, and that they cannot begin elsewhere.
 func TestNarrowGroups(t *testing.T) {
 	m, err := NewModel("groups", Shape{H: 6, W: 6, C: 2}, 5, Conv2D{Filters: 16, Kernel: 1}, ReLU{},
-		GroupedConv2D{Filters: 8, Kernel: 3, Groups: 4}, ReLU{}, GroupedConv2D{Filters: 12, Kernel: 2, Dilation: 2},
+		Conv2D{Filters: 8, Kernel: 3, Groups: 4}, ReLU{}, Conv2D{Filters: 12, Kernel: 2, Dilation: 2},
 		AvgPool{}, Dense{Units: 5})
 	if err != nil {
 		t.Fatal(err)
@@ -307,7 +307,7 @@ func TestNarrowGroups(t *testing.T) {
 	w := m.NewParams()
 	m.Init(w, 4)
 	b := images(m, 6)
-	places := NewPlaces(m)
+	places := m.Places()
 	sub, err := m.Narrow(0.5)
 	if err != nil {
 		t.Fatal(err)
@@ -326,10 +326,10 @@ func TestNarrowClash(t *testing.T) {
 	conv := func(filters int) Layer { return Conv2D{Filters: filters, Kernel: 1} }
 	graph := func(last int, to ...Layer) []Layer {
 		return append([]Layer{conv(4), Graph{Branches: []Branch{
-			{From: []int{GraphInput}, Layers: []Layer{conv(2)}},
-			{From: []int{GraphInput, 0}, Join: Concat},
-			{From: []int{GraphInput}, Layers: []Layer{conv(last)}},
-			{From: []int{1, 2}, Join: Sum},
+			{From: []int{graphInput}, Layers: []Layer{conv(2)}},
+			{From: []int{graphInput, 0}, Join: joinConcat},
+			{From: []int{graphInput}, Layers: []Layer{conv(last)}},
+			{From: []int{1, 2}, Join: joinAdd},
 		}}}, to...)
 	}
 	for _, c := range []struct {
@@ -338,23 +338,23 @@ func TestNarrowClash(t *testing.T) {
 	}{
 		{graph(6, Dense{Units: 2}), "layer 2 (graph): it adds channels of [4 2] and [6], which are narrowed differently"},
 		{[]Layer{conv(4), Graph{Branches: []Branch{
-			{From: []int{GraphInput}, Layers: []Layer{Dense{Units: 2}}},
-			{From: []int{GraphInput}, Layers: []Layer{Dense{Units: 2}}},
-			{From: []int{0, 1}, Join: Sum},
+			{From: []int{graphInput}, Layers: []Layer{Dense{Units: 2}}},
+			{From: []int{graphInput}, Layers: []Layer{Dense{Units: 2}}},
+			{From: []int{0, 1}, Join: joinAdd},
 		}}}, "layer 2 (graph): the outputs of the network cannot be narrowed; the last layer must be dense"},
 		{
 			[]Layer{conv(6), Sequence{}, Attention{Heads: 2}, Steps{}, Dense{Units: 2}},
 			"layer 3 (attention): 2 heads of 3 channels at width 0.5; the heads must divide the channels",
 		},
 		{
-			[]Layer{conv(6), GroupedConv2D{Filters: 6, Kernel: 1, Groups: 3}, Dense{Units: 2}},
+			[]Layer{conv(6), Conv2D{Filters: 6, Kernel: 1, Groups: 3}, Dense{Units: 2}},
 			"layer 2 (conv): width 0.5 of 3 groups is not an integer number of groups",
 		},
 		{
 			[]Layer{conv(4), Graph{Branches: []Branch{
-				{From: []int{GraphInput}, Layers: []Layer{conv(4)}},
-				{From: []int{GraphInput, 0}, Join: Concat},
-			}}, GroupedConv2D{Filters: 4, Kernel: 1, Groups: 2}, Dense{Units: 2}},
+				{From: []int{graphInput}, Layers: []Layer{conv(4)}},
+				{From: []int{graphInput, 0}, Join: joinConcat},
+			}}, Conv2D{Filters: 4, Kernel: 1, Groups: 2}, Dense{Units: 2}},
 			"layer 3 (conv): its 2 groups read channels of [4 4], which are narrowed in other groups",
 		},
 	} {

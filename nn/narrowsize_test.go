@@ -47,10 +47,10 @@ func TestNarrowSizes(t *testing.T) {
 		},
 		"graph": {
 			Graph{Branches: []Branch{
-				{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 32, Kernel: 3, Same: true}, ReLU{}}},
+				{From: []int{graphInput}, Layers: []Layer{Conv2D{Filters: 32, Kernel: 3, Same: true}, ReLU{}}},
 				{From: []int{0}, Layers: []Layer{Conv2D{Filters: 32, Kernel: 3, Same: true}}},
-				{From: []int{0, 1}, Join: Sum, Layers: []Layer{Conv2D{Filters: 32, Kernel: 3, Same: true}, ReLU{}}},
-				{From: []int{1, 2}, Join: Sum},
+				{From: []int{0, 1}, Join: joinAdd, Layers: []Layer{Conv2D{Filters: 32, Kernel: 3, Same: true}, ReLU{}}},
+				{From: []int{1, 2}, Join: joinAdd},
 			}},
 			AvgPool{},
 			Dense{Units: 10},
@@ -67,7 +67,7 @@ func TestNarrowSizes(t *testing.T) {
 			}
 			w, v := m.NewParams(), sub.NewParams()
 			m.Init(w, 3)
-			place, err := NewPlaces(m).Of(sub)
+			place, err := m.Places().Of(sub)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,7 +13,7 @@ import (
 // that holds defaults, with the values that are given in their place. The tag toml of a
 // field is the option's name; it is a bool, an int, a float64 or a string. Without
 // defaults there are no options. The error of one line names an option that is unknown
-// or of another type.
+// or of another type, or defaults that no options can be read into.
 func ReadOptions(defaults any, given map[string]any) (any, error) {
 	if defaults == nil {
 		if len(given) > 0 {
@@ -21,9 +21,19 @@ func ReadOptions(defaults any, given map[string]any) (any, error) {
 		}
 		return nil, nil
 	}
+	if reflect.TypeOf(defaults).Kind() != reflect.Struct {
+		return nil, fmt.Errorf("options are a %T; they must be a struct", defaults)
+	}
 	options := reflect.New(reflect.TypeOf(defaults)).Elem()
 	options.Set(reflect.ValueOf(defaults))
 	fields := optionFields(options)
+	for name, f := range fields {
+		switch f.Kind() {
+		case reflect.Bool, reflect.Int, reflect.Float64, reflect.String:
+		default:
+			return nil, fmt.Errorf("option %s is a %s; it must be a bool, an int, a float64 or a string", name, f.Type())
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		f, ok := fields[name]
 		if !ok {
@@ -34,24 +44,6 @@ func ReadOptions(defaults any, given map[string]any) (any, error) {
 		}
 	}
 	return options.Interface(), nil
-}
-
-// CheckOptions returns an error for defaults that no options can be read into.
-func CheckOptions(defaults any) error {
-	if defaults == nil {
-		return nil
-	}
-	if reflect.TypeOf(defaults).Kind() != reflect.Struct {
-		return fmt.Errorf("options are a %T; they must be a struct", defaults)
-	}
-	for name, f := range optionFields(reflect.New(reflect.TypeOf(defaults)).Elem()) {
-		switch f.Kind() {
-		case reflect.Bool, reflect.Int, reflect.Float64, reflect.String:
-		default:
-			return fmt.Errorf("option %s is a %s; it must be a bool, an int, a float64 or a string", name, f.Type())
-		}
-	}
-	return nil
 }
 
 // optionFields returns the fields of options by their names.

@@ -26,10 +26,10 @@ type placedParam struct {
 	at     []int32
 }
 
-// NewPlaces returns those of a network.
-func NewPlaces(whole *Model) *Places {
-	p := &Places{whole: whole, named: map[string]int{}, blocks: blocksOf(whole)}
-	whole.each(func(_ int, name string, t Param, offset int) {
+// Places tells where the parameters lie.
+func (m *Model) Places() *Places {
+	p := &Places{whole: m, named: map[string]int{}, blocks: blocksOf(m)}
+	m.each(func(_ int, name string, t Param, offset int) {
 		p.named[name] = len(p.params)
 		p.params = append(p.params, placedParam{name, channelsOf(t.Shape), max(t.Pixels, 1), offset, t.places(offset)})
 	})

@@ -38,7 +38,7 @@ func (MaxPool) Kind() string { return "pool" }
 // Abilities returns what the layer can do.
 func (l MaxPool) Abilities() Abilities {
 	return Abilities{
-		Narrow: Follow, Scaling: ScaleBehind,
+		Narrow: Narrowing.Follow, Homogeneous: true,
 		Torch: func(t *Torch) {
 			if l.OutH > 0 {
 				t.Image()

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,15 +37,14 @@ func (p Precision) String() string {
 	return fmt.Sprintf("Precision(%d)", uint8(p))
 }
 
-// ParsePrecision returns the precision called name; an empty name is FP32.
-func ParsePrecision(name string) (Precision, error) {
-	if name == "" {
-		return FP32, nil
+// Set makes p the precision called name; an empty name is FP32.
+func (p *Precision) Set(name string) error {
+	i := slices.Index(precisions, cmp.Or(name, precisions[FP32]))
+	if i < 0 {
+		return fmt.Errorf("unknown precision %q: must be one of %s", name, strings.Join(precisions, ", "))
 	}
-	if i := slices.Index(precisions, name); i >= 0 {
-		return Precision(i), nil
-	}
-	return FP32, fmt.Errorf("unknown precision %q: must be one of %s", name, strings.Join(precisions, ", "))
+	*p = Precision(i)
+	return nil
 }
 
 // Check returns an error, of one line, if the processor at the level in use cannot

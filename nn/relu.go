@@ -15,7 +15,7 @@ func (ReLU) Kind() string { return "relu" }
 
 // Abilities returns what the layer can do.
 func (ReLU) Abilities() Abilities {
-	return Abilities{Narrow: Follow, Scaling: ScaleBehind, Torch: TorchFunction("F.relu")}
+	return Abilities{Narrow: Narrowing.Follow, Homogeneous: true, Torch: func(t *Torch) { t.Set("F.relu(%s)", t.X) }}
 }
 
 // Bind fixes the layer for its input.

@@ -25,7 +25,7 @@ func (Residual) Kind() string { return "residual" }
 func (l Residual) Abilities() Abilities {
 	return Abilities{
 		Init: func(i Init) Layer {
-			l.Body, l.Shortcut = WithInit(l.Body, i), WithInit(l.Shortcut, i)
+			l.Body, l.Shortcut = i.Of(l.Body), i.Of(l.Shortcut)
 			return l
 		},
 		ReLU: func() Layer { return residualReLU{l} },

@@ -19,7 +19,7 @@ func (Scale) Kind() string { return "scale" }
 
 // Abilities returns what the layer can do.
 func (l Scale) Abilities() Abilities {
-	a := Abilities{Narrow: Follow}
+	a := Abilities{Narrow: Narrowing.Follow}
 	if l.Always {
 		a.Torch = func(t *Torch) { t.Set("%s * %v", t.X, l.Factor) }
 	}

@@ -1,8 +1,10 @@
 package nn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/fedfast/fedfast/kernels"
 )
@@ -20,7 +22,7 @@ func (Sequence) Kind() string { return "sequence" }
 // Abilities returns what the layer can do.
 func (l Sequence) Abilities() Abilities {
 	return Abilities{
-		Narrow: Follow, Scaling: ScaleBehind,
+		Narrow: Narrowing.Follow, Homogeneous: true,
 		Blocks: ChannelBlocks("class_token"),
 		Torch: func(t *Torch) {
 			if t.In.Seq == 0 {
@@ -158,7 +160,7 @@ func (Positions) Kind() string { return "positions" }
 // Abilities returns what the layer can do.
 func (Positions) Abilities() Abilities {
 	return Abilities{
-		Narrow: Follow, Scaling: ScaleBehind,
+		Narrow: Narrowing.Follow, Homogeneous: true,
 		Blocks: func(_ Stage, in []int) Blocks {
 			return Blocks{Params: map[string][2][]int{"weight": {nil, in}}, Out: in}
 		},
@@ -241,24 +243,14 @@ func (s *positionsState) Backward(r *Run, dy Act, _, _ int) Act {
 	return dy
 }
 
-// Steps takes from a sequence one vector: that of the first step, of the last one, or
-// the mean of all.
+// Steps takes from a sequence one vector: that of its step Take, "first" or "last", or the "mean" of all
+// steps. Without Take it is the last one.
 type Steps struct {
-	Take Take
+	Take string
 	// MaskPadding leaves the steps out whose token is 0, but no class token. Where that
 	// is all of them, the mean is 0, and the first step is also the last one.
 	MaskPadding bool
 }
-
-// Take describes what Steps takes.
-type Take uint8
-
-// The last step, the first one, or the mean of all.
-const (
-	TakeLast Take = iota
-	TakeFirst
-	TakeMean
-)
 
 // Kind returns "steps".
 func (Steps) Kind() string { return "steps" }
@@ -266,14 +258,15 @@ func (Steps) Kind() string { return "steps" }
 // Abilities returns what the layer can do.
 func (l Steps) Abilities() Abilities {
 	return Abilities{
-		Narrow: Follow, Scaling: ScaleBehind, Tokens: l.MaskPadding,
+		Narrow: Narrowing.Follow, Homogeneous: true, Tokens: l.MaskPadding,
 		Torch: func(t *Torch) {
-			form := map[Take]string{TakeLast: "%s[:, -1]", TakeFirst: "%s[:, 0]", TakeMean: "%s.mean(1)"}
+			take := cmp.Or(l.Take, "last")
+			form := map[string]string{"last": "%s[:, -1]", "first": "%s[:, 0]", "mean": "%s.mean(1)"}[take]
 			if l.MaskPadding {
 				t.Need("real", torchReal)
-				form = map[Take]string{TakeLast: "last_real(%s, tokens)", TakeFirst: "first_real(%s, tokens)", TakeMean: "mean_real(%s, tokens)"}
+				form = take + "_real(%s, tokens)"
 			}
-			t.Set(form[l.Take], t.X)
+			t.Set(form, t.X)
 			t.Flat = true
 		},
 	}
@@ -307,8 +300,8 @@ func (l Steps) Bind(in Flow) (Bound, error) {
 	if in.Seq < 1 || in.Vocab > 0 {
 		return nil, errors.New("steps are taken from a sequence of vectors")
 	}
-	if l.Take > TakeMean {
-		return nil, fmt.Errorf("unknown choice of steps: %d", l.Take)
+	if !slices.Contains([]string{"", "last", "first", "mean"}, l.Take) {
+		return nil, fmt.Errorf("take = %q; it must be last, first or mean", l.Take)
 	}
 	if l.MaskPadding {
 		if err := in.aligned(); err != nil {
@@ -345,10 +338,10 @@ func (s *stepsState) take(r *Run, i int) (share float32) {
 			first, last, n = min(first, t), t, n+1
 		}
 	}
-	if s.b.l.Take == TakeMean {
+	if s.b.l.Take == "mean" {
 		return 1 / float32(max(n, 1))
 	}
-	if s.b.l.Take == TakeFirst {
+	if s.b.l.Take == "first" {
 		last = first % len(s.taken)
 	}
 	clear(s.taken)
@@ -364,7 +357,7 @@ func (s *stepsState) Forward(r *Run, x Act, _, _ int) Act {
 		for t, taken := range s.taken {
 			switch step := x.At(t*r.N+i, 0, 0)[:ld]; {
 			case !taken:
-			case s.b.l.Take == TakeMean:
+			case s.b.l.Take == "mean":
 				kernels.Add(y, y, step)
 			default:
 				copy(y, step)

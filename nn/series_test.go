@@ -2,6 +2,16 @@ package nn
 
 import "testing"
 
+// leakyReLU is x above zero, and slope times x below.
+func leakyReLU(slope float32) Layer {
+	return Elementwise{Name: "leakyrelu", F: func(x float32) (y, dy float32) {
+		if x <= 0 {
+			return slope * x, slope
+		}
+		return x, 1
+	}}
+}
+
 // seriesCases are networks for TestGradient and others on images of one row, and of windows
 // that are no squares.
 var seriesCases = []imageCase{
@@ -12,10 +22,10 @@ var seriesCases = []imageCase{
 			Conv2D{Filters: 6, Kernel: 1, KernelW: 5, Pad: 2},
 			ReLU{},
 			MaxPool{Size: 1, SizeW: 3, Stride: 2, Pad: 1},
-			GroupedConv2D{Filters: 8, Kernel: 1, KernelW: 3, Groups: 2, Dilation: 2, Pad: 2},
+			Conv2D{Filters: 8, Kernel: 1, KernelW: 3, Groups: 2, Dilation: 2, Pad: 2},
 			Sequence{},
 			Image{},
-			GroupedConv2D{Filters: 4, Kernel: 1, KernelW: 3, Groups: 2, Stride: 2, Pad: 1, NoBias: true},
+			Conv2D{Filters: 4, Kernel: 1, KernelW: 3, Groups: 2, Stride: 2, Pad: 1, NoBias: true},
 			AvgPool{Size: 1, SizeW: 2, Stride: 1},
 			AvgPool{OutH: 1, OutW: 3},
 			Dense{Units: 3},
@@ -60,10 +70,10 @@ var seriesCases = []imageCase{
 			Scale{Factor: 20, Always: true},
 			Activation("relu6"),
 			Graph{Branches: []Branch{
-				{From: []int{GraphInput}, Layers: []Layer{AvgPool{}, Conv2D{Filters: 6, Kernel: 1}, Activation("sigmoid")}},
-				{From: []int{0, GraphInput}, Join: Product, Layers: []Layer{Conv2D{Filters: 5, Kernel: 1}, LeakyReLU{Slope: 0.25}}},
-				{From: []int{GraphInput}, Layers: []Layer{Conv2D{Filters: 5, Kernel: 1}, Activation("tanh")}},
-				{From: []int{1, 2}, Join: Product},
+				{From: []int{graphInput}, Layers: []Layer{AvgPool{}, Conv2D{Filters: 6, Kernel: 1}, Activation("sigmoid")}},
+				{From: []int{0, graphInput}, Join: joinMultiply, Layers: []Layer{Conv2D{Filters: 5, Kernel: 1}, leakyReLU(0.25)}},
+				{From: []int{graphInput}, Layers: []Layer{Conv2D{Filters: 5, Kernel: 1}, Activation("tanh")}},
+				{From: []int{1, 2}, Join: joinMultiply},
 			}},
 			Dense{Units: 3},
 		},
@@ -84,12 +94,12 @@ var seriesCases = []imageCase{
 		"parts of the channels, shuffled",
 		Shape{H: 6, W: 5, C: 2},
 		[]Layer{
-			GroupedConv2D{Filters: 18, Kernel: 3, Groups: 2},
+			Conv2D{Filters: 18, Kernel: 3, Groups: 2},
 			Channels{Groups: 3},
 			Graph{Branches: []Branch{
-				{From: []int{GraphInput}, Layers: []Layer{Channels{Count: 7}}},
-				{From: []int{GraphInput}, Layers: []Layer{Channels{First: 7}, Conv2D{Filters: 5, Kernel: 1}, Activation("tanh")}},
-				{From: []int{0, 1}, Join: Concat},
+				{From: []int{graphInput}, Layers: []Layer{Channels{Count: 7}}},
+				{From: []int{graphInput}, Layers: []Layer{Channels{First: 7}, Conv2D{Filters: 5, Kernel: 1}, Activation("tanh")}},
+				{From: []int{0, 1}, Join: joinConcat},
 			}},
 			Channels{First: 2, Count: 8, Groups: 4},
 			AvgPool{},
@@ -135,9 +145,9 @@ func seriesNet(t *testing.T) *Model {
 		Conv2D{Filters: 6, Kernel: 1, KernelW: 5, Pad: 2}, Activation("relu6"), Dropout{Rate: 0.2, Channels: true},
 		MaxPool{Size: 1, SizeW: 3, Stride: 2, Pad: 1}, Sequence{ClassToken: true},
 		Graph{Branches: []Branch{
-			{From: []int{GraphInput}, Layers: []Layer{Activation("tanh"), Reverse{}}},
-			{From: []int{GraphInput, 0}, Join: Product, Layers: []Layer{LeakyReLU{Slope: 0.1}, Scale{Factor: 2, Always: true}}},
-			{From: []int{0, 1}, Join: Concat},
+			{From: []int{graphInput}, Layers: []Layer{Activation("tanh"), Reverse{}}},
+			{From: []int{graphInput, 0}, Join: joinMultiply, Layers: []Layer{leakyReLU(0.1), Scale{Factor: 2, Always: true}}},
+			{From: []int{0, 1}, Join: joinConcat},
 		}},
 		Image{}, AvgPool{OutH: 1, OutW: 4}, Dense{Units: 3})
 	if err != nil {

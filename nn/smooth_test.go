@@ -37,12 +37,12 @@ var smoothCases = []imageCase{
 			LayerNorm{},
 			Activation("gelu"),
 			Conv2D{Filters: 32, Kernel: 2},
-			RMSNorm{},
+			LayerNorm{RMS: true},
 			Dense{Units: 40},
 			LayerNorm{},
 			Activation("silu"),
 			Dense{Units: 7},
-			RMSNorm{},
+			LayerNorm{RMS: true},
 			Dense{Units: 3},
 		},
 		[]refOp{
@@ -148,8 +148,8 @@ var smoothCases = []imageCase{
 			Positions{},
 			Residual{Body: []Layer{LayerNorm{}, Attention{Heads: 3}}},
 			Activation("gelu"),
-			Residual{Body: []Layer{Attention{Heads: 2, Causal: true}, RMSNorm{}}},
-			Steps{Take: TakeMean},
+			Residual{Body: []Layer{Attention{Heads: 2, Causal: true}, LayerNorm{RMS: true}}},
+			Steps{Take: "mean"},
 			Dense{Units: 3},
 		},
 		[]refOp{
@@ -170,7 +170,7 @@ func smoothNet(t testing.TB) *Model {
 	t.Helper()
 	m, err := NewModel("test", Shape{H: 9, W: 8, C: 2}, 7,
 		Conv2D{Filters: 18, Kernel: 3, Same: true}, Activation("gelu"), DepthwiseConv2D{Kernel: 5, Stride: 2, Same: true},
-		RMSNorm{}, Activation("silu"),
+		LayerNorm{RMS: true}, Activation("silu"),
 		Residual{Body: []Layer{
 			LayerNorm{},
 			DepthwiseConv2D{Kernel: 3, Same: true, NoBias: true},
@@ -195,8 +195,8 @@ func TestSmoothErrors(t *testing.T) {
 		want   string
 	}{
 		{[]Layer{Activation("gelu")}, "layer 1 (gelu): a layer of type gelu cannot be the first one"},
-		{[]Layer{LayerNorm{}}, "layer 1 (layernorm): a normalisation cannot be the first layer"},
-		{[]Layer{first, RMSNorm{Epsilon: 2}}, "layer 2 (rmsnorm): epsilon 2; it must be at least 0 and below 1"},
+		{[]Layer{LayerNorm{}}, "layer 1 (layernorm): a normalization cannot be the first layer"},
+		{[]Layer{first, LayerNorm{RMS: true, Epsilon: 2}}, "layer 2 (rmsnorm): epsilon 2; it must be at least 0 and below 1"},
 		{
 			[]Layer{DepthwiseConv2D{Kernel: 3}},
 			"layer 1 (depthwise): a depthwise convolution needs the image of a convolution as its input",

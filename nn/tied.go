@@ -23,7 +23,7 @@ func (Tied) Kind() string { return "tied" }
 // Abilities returns what the layer can do.
 func (l Tied) Abilities() Abilities {
 	return Abilities{
-		Narrow: Follow,
+		Narrow: Narrowing.Follow,
 		Torch: func(t *Torch) {
 			t.Set("F.linear(%s, %s.weight)", t.X, t.Shared["embedding"])
 			t.Flat = t.In.Seq == 0

@@ -25,32 +25,26 @@ type Torch struct {
 	// on.
 	Shared map[string]string
 
-	Writer TorchWriter
-	to     string
-}
+	// To is the variable that the layer gives.
+	To string
 
-// TorchWriter takes the lines of a module.
-type TorchWriter interface {
-	// Line adds a line to the forward function.
-	Line(text string)
-	// Module adds a module under a layer's name and returns how the forward function
-	// calls it.
-	Module(name, made string) string
-	// Need adds the Python code of a class or a function, once each name.
-	Need(name, code string)
-}
-
-// NewTorch returns what a layer at a stage writes that reads the variable x and gives
-// the variable to.
-func NewTorch(w TorchWriter, s Stage, x, to string, flat bool, shared map[string]string) *Torch {
-	return &Torch{Stage: s, X: x, Flat: flat, Shared: shared, Writer: w, to: to}
+	// Writer writes the module.
+	Writer interface {
+		// Line adds a line to the forward function.
+		Line(text string)
+		// Module adds a module under a layer's name and returns how the forward function
+		// calls it.
+		Module(name, made string) string
+		// Need adds the Python code of a class or a function, once each name.
+		Need(name, code string)
+	}
 }
 
 // Set writes a step: the variable that the layer gives becomes a value, after which it
 // is what X names.
 func (t *Torch) Set(form string, args ...any) {
-	t.Writer.Line(t.to + " = " + fmt.Sprintf(form, args...))
-	t.X = t.to
+	t.Writer.Line(t.To + " = " + fmt.Sprintf(form, args...))
+	t.X = t.To
 }
 
 // Module adds a module of PyTorch, or of a class that Need brought, with the layer's
@@ -68,11 +62,6 @@ func (t *Torch) Image() {
 		t.Set("%s[:, :, None, None]", t.X)
 		t.Flat = false
 	}
-}
-
-// TorchFunction is the ability of a layer that a function of one value writes.
-func TorchFunction(name string) func(*Torch) {
-	return func(t *Torch) { t.Set("%s(%s)", name, t.X) }
 }
 
 // torchOption writes a keyword of a call, unless it is 1 or not given.

@@ -130,7 +130,7 @@ type Result struct {
 	// divided instead of Count; 0 for a loss without.
 	Weight float64
 	// Recall is the recall of the loss Sigmoid.
-	Recall Recall
+	Recall recall
 	// Fit is the fit of a regression.
 	Fit Fit
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // fedNAS is FedNAS (He et al. 2020): clients search a network whose operations are
-// mixed by trained weights alpha, see nn.Mix, and the server averages both alpha and
+// mixed by trained weights alpha, see nn.Branch, and the server averages both alpha and
 // the other weights w, by training examples. A client's local search alternates
 //
 //	w <- w - client.lr grad_w L_train(w, alpha)
@@ -31,7 +31,7 @@ import (
 // and every few rounds, an edge of each kind of cell is decided, 14 in all, by the
 // operation that costs the most accuracy on validation examples when it is left out, then
 // each node's two inputs in the same way; alpha is never trained. It takes the client's
-// network in Local.State with LocalRun.Mu, a mask of what is left there that Mix reads,
+// network in Local.State with LocalRun.Mu, a mask of what is left there that mixes read,
 // and an evaluation for each operation that may go.
 func fedNAS() fl.Method {
 	return fl.Method{

@@ -66,7 +66,7 @@ func findProjections(cfg *fl.Config) (any, error) {
 // projections returns where the weights that make queries, keys and values lie in the
 // packed vector, but for frozen ones, and how many there are with those.
 func projections(m *nn.Model) (at []int32, all int) {
-	nn.NewPlaces(m).Each(func(name string, _ []int, places []int32) {
+	m.Places().Each(func(name string, _ []int, places []int32) {
 		if !strings.HasSuffix("."+name, ".in_proj_weight") {
 			return
 		}

@@ -48,7 +48,7 @@ var usesWidths = slices.Concat(hyper.UsingSGD(), personalLR, forgets("a client's
 // prepareWidths checks that a model has sub-networks of every width that is set; shift tells
 // the channel from which on a client has them.
 func prepareWidths(cfg *fl.Config, shift func(l *fl.Local) int) (*heteroSetup, error) {
-	places := nn.NewPlaces(cfg.Model)
+	places := cfg.Model.Places()
 	h := &heteroSetup{
 		method: cfg.Method.Name, model: cfg.Model, places: places, widths: cfg.Widths, shift: shift,
 		nets:    map[float64]*nn.Model{},

@@ -41,7 +41,7 @@ func needsChoices(cfg *fl.Config) (any, error) {
 	if len(cfg.Model.Choices()) == 0 {
 		return nil, fmt.Errorf("method %q: model %s has no choices; take one that has, such as %s", cfg.Method.Name, cfg.Model.Name(), cfg.Method.Models[0])
 	}
-	return &subnets{model: cfg.Model, places: nn.NewPlaces(cfg.Model), kept: keptSubnets[string]{size: cfg.Model.Size()}}, nil
+	return &subnets{model: cfg.Model, places: cfg.Model.Places(), kept: keptSubnets[string]{size: cfg.Model.Size()}}, nil
 }
 
 // subnets are the subnets of a model.

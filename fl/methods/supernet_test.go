@@ -49,7 +49,7 @@ func TestSupernetMerges(t *testing.T) {
 	fed := fltest.OpenGlyphs(t, 12, 30)
 	model := fltest.SmallSupernet(t, fed)
 	e := newEngine(t, fl.Config{Model: model, Data: fed, Method: supernet(), Cohort: 4, Seed: 2})
-	places := nn.NewPlaces(model)
+	places := model.Places()
 	plan := defaultPlan(supernet())
 	c := plan.Clients[0]
 	plan.Clients = []fl.ClientParams{picked(c, 0, 3, 6), picked(c, 1, 3, 8), picked(c, 0, 5, 6), picked(c, 0, 3, 8)}

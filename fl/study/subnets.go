@@ -61,7 +61,7 @@ func checkChoice(m *nn.Model, name string, dim tuners.Dim) error {
 		if !ok || x != float64(int(x)) {
 			return fmt.Errorf("%v is not an integer", v)
 		}
-		if err := m.CheckPick(nn.Pick{name: int(x)}); err != nil {
+		if err := m.CheckPick(map[string]int{name: int(x)}); err != nil {
 			return err
 		}
 	}

@@ -132,11 +132,11 @@ func BenchmarkSubnet(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	places, least, most := nn.NewPlaces(m), nn.Pick{}, nn.Pick{"stage1.width": 16, "stage3.kernel": 3}
+	places, least, most := m.Places(), map[string]int{}, map[string]int{"stage1.width": 16, "stage3.kernel": 3}
 	for _, c := range m.Choices() {
 		least[c.Name] = c.Options[0]
 	}
-	for name, pick := range map[string]nn.Pick{"whole": nil, "large": most, "least": least} {
+	for name, pick := range map[string]map[string]int{"whole": nil, "large": most, "least": least} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				sub, err := m.Sub(pick)

@@ -1,6 +1,10 @@
 package models
 
-import "github.com/fedfast/fedfast/nn"
+import (
+	"fmt"
+
+	"github.com/fedfast/fedfast/nn"
+)
 
 // builtIn are the types of layers of this program; those that join or hold other layers
 // are made by package models itself.
@@ -9,10 +13,10 @@ var builtIn = []LayerType{
 		Name: "conv", Doc: "a convolution of images",
 		Keys: []string{"filters", "kernel", "width", "padding", "pad", "no_bias", "stride", "groups", "dilation", "init"}, Required: []string{"filters", "kernel"},
 		Make: func(s LayerSpec, _ any) nn.Layer {
-			if s.Groups > 1 || s.Dilation > 1 {
-				return nn.GroupedConv2D{Filters: s.Filters, Kernel: s.Kernel, KernelW: s.Width, Groups: s.Groups, Dilation: s.Dilation, Same: s.Padding == "same", Pad: s.Pad, Stride: s.Stride, NoBias: s.NoBias, Init: s.init()}
+			return nn.Conv2D{
+				Filters: s.Filters, Kernel: s.Kernel, KernelW: s.Width, Groups: s.Groups, Dilation: s.Dilation,
+				Same: s.Padding == "same", Pad: s.Pad, Stride: s.Stride, NoBias: s.NoBias, Init: s.init(),
 			}
-			return nn.Conv2D{Filters: s.Filters, Kernel: s.Kernel, KernelW: s.Width, Same: s.Padding == "same", Pad: s.Pad, Stride: s.Stride, NoBias: s.NoBias, Init: s.init()}
 		},
 	},
 	{
@@ -144,7 +148,7 @@ var builtIn = []LayerType{
 		Name: "steps", Doc: "one vector of a sequence",
 		Keys: []string{"take", "mask_padding"},
 		Make: func(s LayerSpec, _ any) nn.Layer {
-			return nn.Steps{Take: takes[s.Take], MaskPadding: s.MaskPadding}
+			return nn.Steps{Take: s.Take, MaskPadding: s.MaskPadding}
 		},
 	},
 	{
@@ -159,7 +163,7 @@ var builtIn = []LayerType{
 	{
 		Name: "rmsnorm", Doc: "division of the channels of each step or pixel, or of a vector, by their root mean square",
 		Keys: []string{"eps"},
-		Make: func(s LayerSpec, _ any) nn.Layer { return nn.RMSNorm{Epsilon: or(s.Eps, 0)} },
+		Make: func(s LayerSpec, _ any) nn.Layer { return nn.LayerNorm{Epsilon: or(s.Eps, 0), RMS: true} },
 	},
 	{
 		Name: "gelu", Doc: "x times the share of a normal distribution below x",
@@ -206,12 +210,25 @@ var builtIn = []LayerType{
 	{
 		Name: "leakyrelu", Doc: "x above zero, and a small slope times x below",
 		Keys: []string{"slope"}, Module: "nn.LeakyReLU", Attributes: map[string]string{"slope": "negative_slope"},
-		Make: func(s LayerSpec, _ any) nn.Layer { return nn.LeakyReLU{Slope: float32(or(s.Slope, 0.01))} },
+		Make: func(s LayerSpec, _ any) nn.Layer { return leakyReLU(float32(or(s.Slope, 0.01))) },
 	},
 	{
 		Name: residual, Doc: "the sum of two branches of layers",
 		Keys: []string{"depth", "body", "shortcut"}, Required: []string{"body"},
 	},
+}
+
+// leakyReLU is x above zero, and slope times x below.
+func leakyReLU(slope float32) nn.Elementwise {
+	return nn.Elementwise{
+		Name: "leakyrelu", Torch: fmt.Sprintf("F.leaky_relu(%%s, %v)", slope),
+		F: func(x float32) (y, dy float32) {
+			if x <= 0 {
+				return slope * x, slope
+			}
+			return x, 1
+		},
+	}
 }
 
 // init registers the built-in types. One that cannot be registered is a mistake of this
@@ -233,5 +250,3 @@ func init() {
 		}
 	}
 }
-
-var takes = map[string]nn.Take{"": nn.TakeLast, "last": nn.TakeLast, "first": nn.TakeFirst, "mean": nn.TakeMean}

@@ -190,7 +190,7 @@ func supernet(specs []LayerSpec, input nn.Shape, classes int) (*nn.Model, error)
 	if err != nil {
 		return nil, err
 	}
-	whole := nn.Pick{}
+	whole := map[string]int{}
 	for _, c := range choices {
 		whole[c.Name] = c.Options[len(c.Options)-1]
 	}
@@ -213,17 +213,17 @@ func supernet(specs []LayerSpec, input nn.Shape, classes int) (*nn.Model, error)
 // checkParts returns an error for a choice that, made by itself, gives no part of
 // the whole network, or for the least network if that is not possible.
 func checkParts(m *nn.Model) error {
-	places, least := nn.NewPlaces(m), nn.Pick{}
+	places, least := m.Places(), map[string]int{}
 	const mixed = ".in_proj_weight" // of queries, keys and values, of which a part of the rows would be another one
 	rows := map[string]int{}
 	places.Each(func(name string, shape []int, _ []int32) { rows[name] = shape[0] })
-	check := func(p nn.Pick, what string) error {
+	check := func(p map[string]int, what string) error {
 		sub, err := m.Sub(p)
 		if err == nil {
 			_, err = places.Of(sub)
 		}
 		if err == nil {
-			nn.NewPlaces(sub).Each(func(name string, shape []int, _ []int32) {
+			sub.Places().Each(func(name string, shape []int, _ []int32) {
 				if strings.HasSuffix(name, mixed) && rows[name] != shape[0] {
 					err = fmt.Errorf("%s has other rows: attention can have no choice of the width that it reads", name)
 				}
@@ -237,7 +237,7 @@ func checkParts(m *nn.Model) error {
 	for _, c := range m.Choices() {
 		least[c.Name] = c.Options[0]
 		for _, n := range c.Options[:len(c.Options)-1] {
-			if err := check(nn.Pick{c.Name: n}, fmt.Sprintf("%s = %d", c.Name, n)); err != nil {
+			if err := check(map[string]int{c.Name: n}, fmt.Sprintf("%s = %d", c.Name, n)); err != nil {
 				return err
 			}
 		}

@@ -94,7 +94,7 @@ func TestChoicesOfLayers(t *testing.T) {
 			t.Fatalf("gradient %d is %v, written out %v", i, g[i], h[i])
 		}
 	}
-	sub, err := m.Sub(nn.Pick{
+	sub, err := m.Sub(map[string]int{
 		"conv1.filters": 16, "groupnorm1.groups": 2, "residual1.depth": 1,
 		"residual1.conv1.filters": 32, "residual1.depthwise1.kernel": 3, "residual3.on": 0, "dense1.units": 8,
 	})
@@ -116,7 +116,7 @@ func TestChoicesOfLayers(t *testing.T) {
 	for i := range w {
 		w[i] = float32(i)
 	}
-	at, err := nn.NewPlaces(m).Of(sub)
+	at, err := m.Places().Of(sub)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -178,7 +178,7 @@ func graph(specs []LayerSpec) []nn.Layer {
 			at++
 			continue
 		}
-		g, branch := nn.Graph{}, map[int]int{at - 1: nn.GraphInput}
+		g, branch := nn.Graph{}, map[int]int{at - 1: -1}
 		for p := at; p <= end; p++ {
 			s, r := specs[order[p]], from[p][0]
 			if !s.joins() && r >= at && readers[r] == 1 {
@@ -191,16 +191,9 @@ func graph(specs []LayerSpec) []nn.Layer {
 			for _, r := range from[p] {
 				b.From = append(b.From, branch[r])
 			}
-			switch s.Type {
-			case add:
-				b.Join = nn.Sum
-			case concat:
-				b.Join = nn.Concat
-			case multiply:
-				b.Join = nn.Product
-			case mix:
-				b.Join, b.Weights, b.Zero = nn.Mix, s.Weights, s.Zero
-			default:
+			if s.joins() {
+				b.Join, b.Weights, b.Zero = s.Type, s.Weights, s.Zero
+			} else {
 				b.Layers = []nn.Layer{named(p)}
 			}
 			branch[p] = len(g.Branches)

@@ -336,6 +336,8 @@ func (s LayerSpec) check(t LayerType, last bool) error {
 		return fmt.Errorf("momentum = %v; it must be in [0, 1]", *s.Momentum)
 	case s.Momentum != nil && s.Cumulative:
 		return errors.New("momentum and cumulative are both given; only one of them can be")
+	case s.Slope != nil && !(*s.Slope >= 0 && *s.Slope <= 1):
+		return fmt.Errorf("slope = %v; it must be in [0, 1]", *s.Slope)
 	case s.Eps != nil && !(*s.Eps > 0 && *s.Eps < 1):
 		return fmt.Errorf("eps = %v; it must be above 0 and below 1", *s.Eps)
 	case s.Padding != "" && s.Pad > 0:

@@ -344,6 +344,11 @@ func TestFromLayersErrors(t *testing.T) {
 			`model.layers[2] (relu): key "size" does not belong to this type; it takes no keys`,
 		},
 		{[]LayerSpec{{Type: "dense"}, dense}, image, `model.layers[1] (dense): key "units" is missing`},
+		{
+			[]LayerSpec{{Type: "leakyrelu", Slope: rate(1.5)}, dense},
+			image,
+			`model.layers[1] (leakyrelu): slope = 1.5; it must be in [0, 1]`,
+		},
 		{[]LayerSpec{{Type: "dropout"}, dense}, image, `model.layers[1] (dropout): key "rate" is missing`},
 		{
 			[]LayerSpec{{Type: "dropout", Rate: rate(1)}, dense},
@@ -478,7 +483,7 @@ func TestTensorsOfLayers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := nn.NewPlaces(m).Of(small); err != nil {
+	if _, err := m.Places().Of(small); err != nil {
 		t.Fatal(err)
 	}
 	if got := small.Export(small.NewParams())[0]; got.Name != "body.0" || !slices.Equal(got.Shape, []int{2, 2, 1, 3}) {

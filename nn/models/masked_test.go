@@ -167,7 +167,7 @@ func TestSubNetworksAreMaskedOnes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	places := nn.NewPlaces(m)
+	places := m.Places()
 	whole := m.NewParams()
 	m.Init(whole, 9)
 	r := rand.New(rand.NewPCG(3, 4))

@@ -23,7 +23,7 @@ func TestSpaceOfMBV3(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		networks, logits, least := 1, 0, nn.Pick{}
+		networks, logits, least := 1, 0, map[string]int{}
 		for _, choice := range m.Choices() {
 			networks *= len(choice.Options)
 			logits += len(choice.Options)
@@ -39,7 +39,7 @@ func TestSpaceOfMBV3(t *testing.T) {
 		if n := small.NumParams(); n != c.fewest {
 			t.Errorf("%s: the least network has %d parameters", c.model, n)
 		}
-		if _, err := nn.NewPlaces(m).Of(small); err != nil {
+		if _, err := m.Places().Of(small); err != nil {
 			t.Error(err)
 		}
 	}
@@ -57,7 +57,7 @@ func TestLargestOfMBV3(t *testing.T) {
 	}
 	w := m.NewParams()
 	m.Init(w, 4)
-	at, err := nn.NewPlaces(m).Of(whole)
+	at, err := m.Places().Of(whole)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestLargestOfMBV3(t *testing.T) {
 			t.Fatalf("parameter %d of the largest pick is the whole's %d", i, from)
 		}
 	}
-	for _, p := range []nn.Pick{{"stage1.width": 24}, {"stage5.width": 16}} {
+	for _, p := range []map[string]int{{"stage1.width": 24}, {"stage5.width": 16}} {
 		if _, err := m.Sub(p); err == nil || !strings.Contains(err.Error(), "mbv3-cifar") {
 			t.Errorf("%v: error %v", p, err)
 		}
@@ -80,7 +80,7 @@ func TestSubNetworksAreParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	places := nn.NewPlaces(m)
+	places := m.Places()
 	whole := m.NewParams()
 	m.Init(whole, 9)
 	of := map[string]nn.Tensor{}
@@ -117,11 +117,11 @@ func TestSubNetworksAreParts(t *testing.T) {
 }
 
 // randomPart draws a sub-network and cuts its weights out of the whole ones.
-func randomPart(t *testing.T, m *nn.Model, places *nn.Places, whole []float32, r *rand.Rand) (nn.Pick, *nn.Model,
+func randomPart(t *testing.T, m *nn.Model, places *nn.Places, whole []float32, r *rand.Rand) (map[string]int, *nn.Model,
 	[]float32,
 ) {
 	t.Helper()
-	pick := nn.Pick{}
+	pick := map[string]int{}
 	for _, c := range m.Choices() {
 		pick[c.Name] = c.Options[r.IntN(len(c.Options))]
 	}

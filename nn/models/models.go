@@ -41,7 +41,7 @@ func withInit(layers []nn.Layer, name string) ([]nn.Layer, error) {
 	if !ok {
 		return nil, fmt.Errorf("init = %q: unknown initialization; must be one of %s", name, strings.Join(Inits(), ", "))
 	}
-	return nn.WithInit(layers, i), nil
+	return i.Of(layers), nil
 }
 
 // model describes one named network.

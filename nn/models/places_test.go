@@ -3,12 +3,10 @@ package models
 import (
 	"slices"
 	"testing"
-
-	"github.com/fedfast/fedfast/nn"
 )
 
 // TestEachPlace compares the places that are told one parameter at a time with those of
-// nn.NewPlaces.
+// Model.Places.
 func TestEachPlace(t *testing.T) {
 	type placed struct {
 		name  string
@@ -24,7 +22,7 @@ func TestEachPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 		var want, got []placed
-		nn.NewPlaces(m).Each(func(name string, shape []int, at []int32) { want = append(want, placed{name, shape, at}) })
+		m.Places().Each(func(name string, shape []int, at []int32) { want = append(want, placed{name, shape, at}) })
 		m.EachPlace(func(name string, shape []int, at []int32) {
 			got = append(got, placed{name, shape, slices.Clone(at)})
 		})

@@ -71,7 +71,7 @@ func Register(t LayerType) error {
 	if len(t.Attributes) > 0 && t.Module == "" {
 		return fmt.Errorf("models: layer type %q: Attributes need a Module", t.Name)
 	}
-	if err := nn.CheckOptions(t.Options); err != nil {
+	if _, err := nn.ReadOptions(t.Options, nil); err != nil {
 		return fmt.Errorf("models: layer type %q: %w", t.Name, err)
 	}
 	layerTypes.Lock()

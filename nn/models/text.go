@@ -98,7 +98,7 @@ var vitTiny = model{
 	classes: 10,
 	layers: func(classes int) []nn.Layer {
 		layers := []nn.Layer{nn.Conv2D{Filters: 128, Kernel: 4, Stride: 4}, nn.Sequence{ClassToken: true}, nn.Positions{}}
-		layers = append(layers, blocks(6, 128, nn.Attention{Heads: 4}, nn.Steps{Take: nn.TakeFirst})...)
+		layers = append(layers, blocks(6, 128, nn.Attention{Heads: 4}, nn.Steps{Take: "first"})...)
 		return append(layers, nn.LayerNorm{}, nn.Dense{Units: classes})
 	},
 }

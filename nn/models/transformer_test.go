@@ -23,7 +23,7 @@ var tinyTransformers = []tinyNet{
 			nn.Embedding{Dim: 21},
 			nn.Positions{},
 			nn.Attention{Heads: 3, MaskPadding: true},
-			nn.RMSNorm{},
+			nn.LayerNorm{RMS: true},
 			nn.Residual{Body: []nn.Layer{nn.LayerNorm{}, nn.Attention{Heads: 1, MaskPadding: true}}},
 			nn.Activation("silu"), // smooth: a ReLU's kink lets levels that round differently part
 			nn.Dense{Units: 6},
@@ -52,7 +52,7 @@ var tinyTransformers = []tinyNet{
 				},
 				Shortcut: []nn.Layer{nn.Dense{Units: 12}},
 			},
-			nn.Steps{Take: nn.TakeMean},
+			nn.Steps{Take: "mean"},
 			nn.Dense{Units: 4},
 		},
 		[]torchOp{
@@ -80,7 +80,7 @@ var tinyTransformers = []tinyNet{
 	{
 		"the first real step",
 		nn.Shape{Seq: 3, Vocab: 2},
-		[]nn.Layer{nn.Embedding{Dim: 7}, nn.Steps{Take: nn.TakeFirst, MaskPadding: true}, nn.Dense{Units: 5}},
+		[]nn.Layer{nn.Embedding{Dim: 7}, nn.Steps{Take: "first", MaskPadding: true}, nn.Dense{Units: 5}},
 		[]torchOp{{Op: "embedding"}, {Op: "steps", Take: "first", Mask: true}, opLinear},
 	},
 	{
@@ -89,7 +89,7 @@ var tinyTransformers = []tinyNet{
 		[]nn.Layer{
 			nn.Embedding{Dim: 7},
 			nn.LSTM{Hidden: 9, EveryStep: true},
-			nn.Steps{Take: nn.TakeMean, MaskPadding: true},
+			nn.Steps{Take: "mean", MaskPadding: true},
 			nn.Dense{Units: 5},
 		},
 		[]torchOp{{Op: "embedding"}, {Op: "lstm", Layers: 1, Biases: 2}, {Op: "steps", Take: "mean", Mask: true}, opLinear},
@@ -129,11 +129,11 @@ var tinyGraphs = []tinyNet{
 		nn.Shape{H: 9, W: 8, C: 2},
 		[]nn.Layer{
 			nn.Graph{Branches: []nn.Branch{
-				{From: []int{nn.GraphInput}, Layers: []nn.Layer{nn.Conv2D{Filters: 10, Kernel: 3, Pad: 1}, nn.Activation("silu")}},
+				{From: []int{-1}, Layers: []nn.Layer{nn.Conv2D{Filters: 10, Kernel: 3, Pad: 1}, nn.Activation("silu")}},
 				{From: []int{0}, Layers: []nn.Layer{nn.Conv2D{Filters: 6, Kernel: 1}}},
 				{From: []int{0}, Layers: []nn.Layer{nn.Conv2D{Filters: 6, Kernel: 5, Pad: 2}, nn.Activation("gelu")}},
-				{From: []int{1, 2}, Join: nn.Sum, Layers: []nn.Layer{nn.GroupNorm{Groups: 2}}},
-				{From: []int{3, 0, 2}, Join: nn.Concat},
+				{From: []int{1, 2}, Join: "add", Layers: []nn.Layer{nn.GroupNorm{Groups: 2}}},
+				{From: []int{3, 0, 2}, Join: "concat"},
 			}},
 			nn.Activation("silu"),
 			nn.Conv2D{Filters: 4, Kernel: 3, Stride: 2},
@@ -156,10 +156,10 @@ var tinyGraphs = []tinyNet{
 		"grouped and dilated convolutions",
 		nn.Shape{H: 9, W: 8, C: 2},
 		[]nn.Layer{
-			nn.GroupedConv2D{Filters: 12, Kernel: 3, Dilation: 2, Pad: 2},
+			nn.Conv2D{Filters: 12, Kernel: 3, Dilation: 2, Pad: 2},
 			nn.Activation("silu"),
-			nn.GroupedConv2D{Filters: 8, Kernel: 3, Groups: 4, Stride: 2, Pad: 1},
-			nn.GroupedConv2D{Filters: 6, Kernel: 2, Groups: 2, Dilation: 3, NoBias: true},
+			nn.Conv2D{Filters: 8, Kernel: 3, Groups: 4, Stride: 2, Pad: 1},
+			nn.Conv2D{Filters: 6, Kernel: 2, Groups: 2, Dilation: 3, NoBias: true},
 			nn.Dense{Units: 3},
 		},
 		[]torchOp{
@@ -176,12 +176,12 @@ var tinyGraphs = []tinyNet{
 		[]nn.Layer{
 			nn.Embedding{Dim: 18},
 			nn.Graph{Branches: []nn.Branch{
-				{From: []int{nn.GraphInput}, Layers: []nn.Layer{nn.LayerNorm{}, nn.Attention{Heads: 2}}},
-				{From: []int{nn.GraphInput}, Layers: []nn.Layer{nn.GRU{Hidden: 11, EveryStep: true}}},
-				{From: []int{0, nn.GraphInput}, Join: nn.Sum},
-				{From: []int{1, 2}, Join: nn.Concat},
+				{From: []int{-1}, Layers: []nn.Layer{nn.LayerNorm{}, nn.Attention{Heads: 2}}},
+				{From: []int{-1}, Layers: []nn.Layer{nn.GRU{Hidden: 11, EveryStep: true}}},
+				{From: []int{0, -1}, Join: "add"},
+				{From: []int{1, 2}, Join: "concat"},
 			}},
-			nn.Steps{Take: nn.TakeMean},
+			nn.Steps{Take: "mean"},
 			nn.Dense{Units: 4},
 		},
 		[]torchOp{

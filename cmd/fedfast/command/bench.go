@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -117,12 +118,10 @@ func (o *benchOptions) validate() error {
 		return fmt.Errorf("--against %s: must be torch", o.against)
 	}
 	for i, name := range o.precise {
-		p, err := nn.ParsePrecision(name)
+		var p nn.Precision
+		err := cmp.Or(p.Set(name), p.Check())
 		if err == nil && slices.Contains(o.precise[:i], name) {
 			err = fmt.Errorf("%s is given twice", name)
-		}
-		if err == nil {
-			err = p.Check()
 		}
 		if err != nil {
 			return fmt.Errorf("--precision %s: %w", name, err)

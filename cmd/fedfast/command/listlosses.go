@@ -19,7 +19,7 @@ type lossEntry struct {
 }
 
 func lossNames() []string {
-	return list.Of(nn.LossKinds(), func(kind nn.LossKind) string { return string(kind) })
+	return list.Of(nn.LossTypes(), func(t nn.LossType) string { return string(t.Name) })
 }
 
 func lossEntries() []lossEntry {

@@ -47,8 +47,8 @@ func allKeys() []key.Key {
 	for i := range all {
 		switch all[i].Name {
 		case "loss.name":
-			for _, kind := range nn.LossKinds() {
-				all[i].Words = append(all[i].Words, string(kind))
+			for _, t := range nn.LossTypes() {
+				all[i].Words = append(all[i].Words, string(t.Name))
 			}
 		case "aggregator.name":
 			all[i].Words = fl.AggregatorNames()

@@ -97,9 +97,8 @@ func (c *Config) model(fed *data.Federation) (*nn.Model, error) {
 }
 
 // precision returns the precision of the products, or an error like WithPrecision.
-func (c *Config) precision() (nn.Precision, error) {
-	p, err := nn.ParsePrecision(c.Precision)
-	if err == nil {
+func (c *Config) precision() (p nn.Precision, err error) {
+	if err = p.Set(c.Precision); err == nil {
 		err = p.Check()
 	}
 	if err != nil {

@@ -88,7 +88,7 @@ func TestNarrow(t *testing.T) {
 	if shapes["prelu1.weight"] != 3 || shapes["prelu2.weight"] != 3 {
 		t.Errorf("sub-network %v", shapes)
 	}
-	if _, err := nn.NewPlaces(m).Of(half); err != nil {
+	if _, err := m.Places().Of(half); err != nil {
 		t.Error(err)
 	}
 }

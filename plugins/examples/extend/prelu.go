@@ -27,9 +27,9 @@ func (prelu) Kind() string { return "prelu" }
 // Abilities: in a sub-network the slopes follow the channels.
 func (l prelu) Abilities() nn.Abilities {
 	return nn.Abilities{
-		Narrow:  nn.Follow,
-		Scaling: nn.ScaleBehind,
-		Blocks:  nn.ChannelBlocks("weight"),
+		Narrow:      nn.Narrowing.Follow,
+		Homogeneous: true,
+		Blocks:      nn.ChannelBlocks("weight"),
 		Torch: func(t *nn.Torch) {
 			module := t.Module("nn.PReLU(%d)", t.In.C)
 			if t.In.Seq > 0 { // PyTorch has channels second

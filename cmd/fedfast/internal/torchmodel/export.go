@@ -164,7 +164,7 @@ func (e *exporter) stage(s nn.Stage, v value, to string) (flat bool, err error) 
 		}
 		e.files = append(e.files, fmt.Sprintf("    %q: (%q, %s),\n", s.Name+"."+own, file.Name, shape))
 	}
-	t := nn.NewTorch(e, s, v.name, to, v.flat, e.shared)
+	t := &nn.Torch{Stage: s, X: v.name, Flat: v.flat, Shared: e.shared, To: to, Writer: e}
 	write(t)
 	return t.Flat, nil
 }
@@ -225,7 +225,7 @@ func (e *exporter) graph(g nn.Graph, s nn.Stage, v value, to string) (flat bool,
 	for i, b := range g.Branches {
 		var from []value
 		for _, f := range b.From {
-			if f == nn.GraphInput {
+			if f < 0 {
 				from = append(from, e.keep(v))
 			} else {
 				from = append(from, values[f])
@@ -233,15 +233,15 @@ func (e *exporter) graph(g nn.Graph, s nn.Stage, v value, to string) (flat bool,
 		}
 		names := list.Of(from, func(f value) string { return f.name })
 		now := from[0]
-		if b.Join != 0 {
+		if b.Join != "" {
 			now.name = e.fresh()
 			switch {
-			case b.Join == nn.Sum:
+			case b.Join == "add":
 				e.set(now.name, "%s", strings.Join(names, " + "))
-			case b.Join == nn.Product:
+			case b.Join == "multiply":
 				e.multiply(now.name, from)
 				now.flat, now.steps = from[0].flat && from[1].flat, from[0].steps
-			case b.Join == nn.Mix:
+			case b.Join == "mix":
 				e.mix(now.name, b, names)
 			case now.steps:
 				e.set(now.name, "torch.cat((%s), 2)", strings.Join(names, ", "))

@@ -161,7 +161,7 @@ func share(ctx context.Context, s *study.Setup) (float64, error) {
 	_, whole := s.Model.FLOPs()
 	sum := 0.0
 	for i := range drawnSubnets {
-		pick := nn.Pick{}
+		pick := map[string]int{}
 		for k, c := range choices {
 			at := det.Unit(det.Mix(uint64(i*len(choices)+k))) * float64(len(c.Options))
 			pick[c.Name] = c.Options[min(int(at), len(c.Options)-1)]
