@@ -123,6 +123,7 @@ func commandsPage(t *testing.T) string {
 		text = strings.Replace(text, "```\n"+c.CommandPath()+" [flags]\n```\n\n", "", 1) // as the heading
 		anchor := strings.ReplaceAll(c.CommandPath(), " ", "-")
 		text = emptyFlags.ReplaceAllString(helpFlag.ReplaceAllString(text, ""), "")
+		text = strings.ReplaceAll(text, "```\n\n```\n", "\n") // usage, examples and flags, as in the help
 		if len(common) > 0 {
 			text = strings.TrimSpace(text) + "\n\nAlso " + strings.Join(common, ", ") + ".\n"
 		}

@@ -55,7 +55,7 @@ func reference(t *testing.T) string {
 	p.WriteString("# Study files\n\n<!-- Written by `go test ./cmd/fedfast/command -run TestReference -update`; do not edit. -->\n\n" +
 		"The keys of study files and of `--set`. `fedfast list keys`, `layers` and `probes` print the same, with `--json` for programs;\n" +
 		"`fedfast list methods NAME` shows the hyperparameters of a method with its defaults, `fedfast list tuners NAME` the options of a tuner.\n\n" +
-		"## Keys\n\nAfter the key: its type, unless the default tells it, and default, what it may be, whether a search space may contain it\n" +
+		"## Keys\n\nAfter the key: its default or, without one, its type, what it may be, whether a search space may contain it\n" +
 		"(`tunable`), and the datasets, fleets or commands (`run`, `tune`) that use it, unless all do. [Methods](../../methods/README.md) list the\n" +
 		"keys that they use and do not use. Square brackets include the end of a range, parentheses exclude it; numbers without a range are at\n" +
 		"least 0. A key that you set and that the method or the command does not use is\n" +
@@ -68,10 +68,14 @@ func reference(t *testing.T) string {
 		}
 		facts := []string{k.Type, "", strings.TrimSuffix(k.Allowed, "[0, inf)"), "", ""}
 		switch {
-		case k.Type == "boolean" && k.Default != "" || strings.HasPrefix(k.Default, `"`):
-			facts[0] = code(k.Default)
-		case k.Default != "":
+		case k.Type == "number" && k.Default != "" && !strings.ContainsAny(k.Default, ".e"):
+			facts[0] = code(k.Default + ".0")
+		case strings.HasPrefix(k.Default, "["):
 			facts[0] += " " + code(k.Default)
+		case k.Default != "":
+			facts[0] = code(k.Default)
+		case k.Type == "string" && k.Allowed != "":
+			facts[0] = ""
 		}
 		if k.Tunable {
 			facts[3] = "tunable"
@@ -122,7 +126,11 @@ func layersReference(p *page) {
 	p.WriteString("\n### Keys of layers\n\nIntegers are at least 1 and at most 1048576 unless a range is given.\n\n")
 	for _, name := range slices.Sorted(maps.Keys(shared)) {
 		k := shared[name]
-		p.item(k.Key, []string{k.Type, strings.TrimSuffix(k.Allowed, "[1, 1048576]")}, k.Doc)
+		facts := []string{k.Type, strings.TrimSuffix(k.Allowed, "[1, 1048576]")}
+		if k.Type == "string" && k.Allowed != "" {
+			facts[0] = ""
+		}
+		p.item(k.Key, facts, k.Doc)
 	}
 }
 
