@@ -153,3 +153,32 @@ func called(prefix string, layers []nn.Layer, names ...string) []nn.Layer {
 	}
 	return layers
 }
+
+// eights normalises channels in groups of 8.
+func eights(channels int) nn.Layer { return nn.GroupNorm{Groups: channels / 8} }
+
+// inverted is an inverted residual block: the width within and of what it gives, and
+// whether squeeze-and-excitation is in it.
+type inverted struct {
+	kernel, wide, out int
+	squeeze           bool
+	activation        nn.Layer
+	stride            int
+}
+
+// layers returns the block after channels.
+func (b inverted) layers(channels int) []nn.Layer {
+	var layers []nn.Layer
+	if b.wide != channels {
+		layers = append(layers, nn.Conv2D{Filters: b.wide, Kernel: 1, NoBias: true}, eights(b.wide), b.activation)
+	}
+	layers = append(layers, nn.DepthwiseConv2D{Kernel: b.kernel, Stride: b.stride, Pad: b.kernel / 2, NoBias: true}, eights(b.wide), b.activation)
+	if b.squeeze {
+		units := (b.wide/4 + 4) / 8 * 8
+		if 10*units < 9*(b.wide/4) {
+			units += 8
+		}
+		layers = append(layers, nn.SqueezeExcitation{Units: units})
+	}
+	return append(layers, nn.Conv2D{Filters: b.out, Kernel: 1, NoBias: true}, eights(b.out))
+}

@@ -7,7 +7,10 @@
 package models
 
 import (
+	_ "embed"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fedfast/fedfast/internal/list"
@@ -55,12 +58,31 @@ type model struct {
 	pick    func(classes int, pick func(name string) int) []nn.Layer
 }
 
-// named lists the models in the order in which they are shown.
-var named = []model{
-	logistic,
-	leafFEMNIST, reddiEMNIST, fedexFEMNIST, fedexCIFAR, mcmahanCIFAR, fedtune2Conv, fedtune4Conv, pfllibCNN, resnet18GN, resnet18, mobilenetSmall, mbv3CIFAR, mbv3Mid, mbv3Paper32, dartsCIFAR, vitTiny,
-	leafCharLSTM, fedexCharLSTM, tffCharLSTM, soNWPLSTM, charGPT, soTagLR,
-}
+//go:embed models.json
+var written []byte
+
+// named lists the models in the order in which they are shown: those of models.json, whose layers
+// are written as those of a study file, and in their places those that Go makes.
+var named = func() []model {
+	type network struct {
+		Name, Doc string
+		Input     nn.Shape
+		Classes   int
+		Layers    []LayerSpec
+	}
+	var all []network
+	if err := json.Unmarshal(written, &all); err != nil {
+		panic("models: models.json: " + err.Error())
+	}
+	made := []model{mbv3CIFAR, mbv3Mid, mbv3Paper32, dartsCIFAR}
+	return list.Of(all, func(w network) model {
+		if i := slices.IndexFunc(made, func(m model) bool { return m.name == w.Name }); i >= 0 {
+			return made[i]
+		}
+		layers := func(classes int) []nn.Layer { return chain(withClasses(w.Layers, classes)) }
+		return model{name: w.Name, doc: w.Doc, input: w.Input, classes: w.Classes, layers: layers}
+	})
+}()
 
 // Names returns the names of the models.
 func Names() []string {

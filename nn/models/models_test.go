@@ -1,7 +1,10 @@
 package models
 
 import (
+	"bytes"
+	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +12,31 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 )
+
+// TestModelsAreWritten holds that models.json has no unknown keys, and layers that a study file
+// may have.
+func TestModelsAreWritten(t *testing.T) {
+	var all []struct {
+		Name, Doc string
+		Input     nn.Shape
+		Classes   int
+		Layers    []LayerSpec
+	}
+	d := json.NewDecoder(bytes.NewReader(written))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&all); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range all {
+		if err := checkLayers(w.Name, w.Layers, true); err != nil {
+			t.Error(err)
+		}
+		i := slices.IndexFunc(named, func(m model) bool { return m.name == w.Name })
+		if i < 0 || (len(w.Layers) > 0) != (w.Doc != "") || named[i].doc == "" {
+			t.Errorf("%s has %d layers, its doc is %q", w.Name, len(w.Layers), w.Doc)
+		}
+	}
+}
 
 func TestParameterCounts(t *testing.T) {
 	for _, c := range []struct {
