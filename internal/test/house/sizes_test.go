@@ -68,7 +68,7 @@ var mayHold = map[string]int{
 	"internal/tuner":                   6230,
 	"kernels":                          10561,
 	"kernels/det":                      172,
-	"nn":                               12280,
+	"nn":                               11919,
 	"nn/safetensors":                   308,
 	"plugins":                          494,
 	"tensor":                           1618,
