@@ -28,8 +28,10 @@ type Config struct {
 	Classes int
 	Batch   int // batch size of those suites; 0 means the sizes that belong to each model
 	Workers int // of suites fl and scale, compared with one worker; 0 means one per processor
-	// Torch are PyTorches that rows of models are compared with, in every precision.
-	Torch []*Torch
+	// Torch are PyTorches that rows of models are compared with, in every precision;
+	// Compile adds networks by torch.compile to those that have it.
+	Torch   []*Torch
+	Compile bool
 	// Precisions of products in the suites kernels, nn, nn-forward and fl:
 	// what can be measured in several is, in turns; empty means FP32. Passes is the
 	// number of passes of the suite fl; 0 means the usual number.

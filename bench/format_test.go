@@ -85,7 +85,7 @@ func TestBrief(t *testing.T) {
 		Version: "2.6", Precision: "bf16", Threads: 1, Processes: 1,
 		Error: "ValueError: no layer of type batchnorm " + strings.Repeat("|", 300),
 	})
-	rows, notes := r.Brief(120)
+	rows, notes := r.Brief(120, false)
 	for _, row := range rows {
 		if width := len(strings.Join(row, "  ")); width > 120 || len(row) != len(rows[0]) {
 			t.Errorf("%d columns: %q", width, row)
@@ -99,7 +99,12 @@ func TestBrief(t *testing.T) {
 		!strings.HasPrefix(notes[1], "not shown: allocs/round, ") {
 		t.Errorf("notes %q", notes)
 	}
-	if rows, _ := r.Brief(1 << 20); len(rows[0]) != len(r.Table()[0]) {
+	rows, notes = r.Brief(120, true) // PyTorch has a row, and what failed a note
+	if len(rows) != 5 || !slices.Contains(rows[2], "PyTorch , 2 processes") || slices.Contains(rows[0], "PyTorch") ||
+		!strings.Contains(notes[0], "PyTorch 2.6 bf16 failed") {
+		t.Errorf("rows %q, notes %q", rows, notes)
+	}
+	if rows, _ := r.Brief(1<<20, false); len(rows[0]) != len(r.Table()[0]) {
 		t.Error("columns are left out that have room")
 	}
 }

@@ -13,6 +13,7 @@ import (
 type meter struct {
 	clock      clock
 	torch      []*Torch
+	compile    bool
 	precisions []nn.Precision
 	passes     int // of the suite fl
 	quick      bool
@@ -24,7 +25,8 @@ type meter struct {
 
 func newMeter(cfg Config) *meter {
 	m := &meter{
-		clock: newClock(), torch: cfg.Torch, precisions: cfg.precisions(), passes: roundPasses, quick: cfg.Quick, sample: 4 * time.Millisecond, samples: 15,
+		clock: newClock(), torch: cfg.Torch, compile: cfg.Compile, precisions: cfg.precisions(), passes: roundPasses,
+		quick: cfg.Quick, sample: 4 * time.Millisecond, samples: 15,
 	}
 	if cfg.Quick {
 		m.sample, m.samples, m.passes = time.Millisecond, 3, 1
@@ -176,6 +178,7 @@ func (t *timing) result() Result {
 		x.PeakGFLOPS, x.PeakFraction = peak, x.GFLOPS/peak
 	}
 	if r.model != nil {
+		x.Loss = lossOf(r.model, r.batch, r.optimizer)
 		limit, memory := roofline{peak * 1e9, t.meter.bandwidths()}.network(r.model.NewWorkspace().Work(), r.batch, t.precision, r.optimizer)
 		x.Bound, x.RooflineFraction = "peak", limit/x.Seconds
 		if memory {

@@ -24,6 +24,29 @@ func optimizer(name string) nn.Optimizer {
 	return s
 }
 
+// What the loss of a row is worth: fedfast's and PyTorch's are of as many steps at this rate.
+const (
+	lossSteps = 3
+	lossRate  = 0.003
+)
+
+// lossOf returns the mean loss of the batch that a row repeats, with the weights that it starts
+// from or, in training, after lossSteps steps on it without dropout.
+func lossOf(m *nn.Model, batch int, name string) float64 {
+	ws, w, b := m.NewWorkspace(), probe.Start(m), probe.RandomBatch(m, batch)
+	if name != "" {
+		o := optimizer(name)
+		o.LR, o.Velocity = lossRate, m.NewParams()
+		ws.Begin(w, batch, lossSteps, nn.TrainOpts{}, &o)
+		for step := range lossSteps {
+			ws.Step(w, b, nn.TrainOpts{Step: uint32(step)}, &o)
+		}
+		ws.End()
+	}
+	r := ws.Evaluate(w, b)
+	return r.Loss / float64(r.Count)
+}
+
 // trainRows lists whole training steps: gradient and SGD.
 func trainRows(ctx context.Context, cfg Config) ([]row, error) {
 	return modelRows(ctx, cfg, func(net network, n int) []row {
@@ -72,7 +95,8 @@ func forwardRows(ctx context.Context, cfg Config) ([]row, error) {
 			torch: &torchJob{op: "forward", net: net, batch: n},
 		}
 		r.lower = func(low *row, p nn.Precision) bool {
-			low.setup = func() func() { return evaluation(net.WithPrecision(p), n) }
+			low.model = net.WithPrecision(p)
+			low.setup = func() func() { return evaluation(low.model, n) }
 			return true
 		}
 		return []row{r}

@@ -58,11 +58,14 @@ type Result struct {
 	Bound            string  `json:"bound,omitempty"`             // what that time is mostly of: "peak" or "memory"
 	RooflineFraction float64 `json:"roofline_fraction,omitempty"` // the least time that arithmetic at the peak and moving each value once a pass leave, over the row's; of a network layer by layer
 	SamplesPerSecond float64 `json:"samples_per_second"`          // samples of a model, rows of a product, elements of a vector
-	Spread           float64 `json:"spread"`                      // 10th to 90th percentile of the times over their median
-	Gain             float64 `json:"ratio_to_fp32,omitempty"`     // of a row in bf16: samples per second over those of the same row in fp32
-	Ratio            float64 `json:"ratio_to_torch,omitempty"`    // samples per second over those of the fastest entry of Torch, of whatever version, precision and form
-	Torch            []Rival `json:"torch,omitempty"`             // PyTorch, measured in turns with this row
-	Round            *Round  `json:"round,omitempty"`             // of suites fl and scale
+	// Loss is the mean of a network's batch with the weights of seed 1; in the suites nn and
+	// layers after three steps on it, without dropout, at a rate of 0.003.
+	Loss   float64 `json:"loss,omitempty"`
+	Spread float64 `json:"spread"`                   // 10th to 90th percentile of the times over their median
+	Gain   float64 `json:"ratio_to_fp32,omitempty"`  // of a row in bf16: samples per second over those of the same row in fp32
+	Ratio  float64 `json:"ratio_to_torch,omitempty"` // samples per second over those of the fastest entry of Torch, of whatever version, precision and form
+	Torch  []Rival `json:"torch,omitempty"`          // PyTorch, measured in turns with this row
+	Round  *Round  `json:"round,omitempty"`          // of suites fl and scale
 }
 
 // Rival is a PyTorch doing the same as a row.
@@ -71,8 +74,10 @@ type Rival struct {
 	Precision        string  `json:"precision,omitempty"` // "fp32", or "bf16" under autocast
 	Threads          int     `json:"threads"`             // of each process
 	Processes        int     `json:"processes"`           // in parallel
+	Compiled         bool    `json:"compiled,omitempty"`  // by torch.compile
 	Seconds          float64 `json:"seconds"`
 	SamplesPerSecond float64 `json:"samples_per_second"`
+	Loss             float64 `json:"loss,omitempty"` // as the row's, from its weights and batch
 	Spread           float64 `json:"spread"`
 	Ratio            float64 `json:"ratio"`           // the row's samples per second over these
 	Error            string  `json:"error,omitempty"` // why it was not measured; then the figures are zero
@@ -201,7 +206,8 @@ func (r *Result) alike(x *Result) bool {
 func (r *Result) compareMore(rivals []Rival) {
 	for _, v := range rivals {
 		if !slices.ContainsFunc(r.Torch, func(w Rival) bool {
-			return w.Version == v.Version && w.Precision == v.Precision && w.Threads == v.Threads && w.Processes == v.Processes
+			return w.Version == v.Version && w.Precision == v.Precision && w.Compiled == v.Compiled &&
+				w.Threads == v.Threads && w.Processes == v.Processes
 		}) {
 			r.compare(v)
 		}

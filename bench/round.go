@@ -53,10 +53,7 @@ func (r *Round) cells() []string {
 	if r == nil {
 		return make([]string, 7)
 	}
-	speedup, stop, memory := "", "", ""
-	if r.Speedup > 0 {
-		speedup = fmt.Sprintf("%.2f", r.Speedup)
-	}
+	stop, memory := "", ""
 	if r.GCStop > 0 {
 		stop = duration(r.GCStop)
 	}
@@ -64,8 +61,8 @@ func (r *Round) cells() []string {
 		memory = fmt.Sprintf("%.0f MB heap, %.0f MB RSS", float64(r.Heap)/1e6, float64(r.RSS)/1e6)
 	}
 	return []string{
-		speedup, fmt.Sprintf("%.2f %%, %s", 100*r.Outside, duration(r.OutsideSeconds)), fmt.Sprintf("%.2f", r.AllocsPerStep),
-		fmt.Sprintf("%.0f", r.AllocsPerRound), stop, duration(r.ClientSeconds), memory,
+		filled("%.2f", r.Speedup), fmt.Sprintf("%.2f %%, %s", 100*r.Outside, duration(r.OutsideSeconds)),
+		fmt.Sprintf("%.2f", r.AllocsPerStep), fmt.Sprintf("%.0f", r.AllocsPerRound), stop, duration(r.ClientSeconds), memory,
 	}
 }
 

@@ -13,23 +13,68 @@ import (
 	"github.com/fedfast/fedfast/nn"
 )
 
+// heads are the columns of the table.
+var heads = []string{
+	"suite", "name", "shape", "batch", "optimizer", "precision", "threads", "time", "GFLOP/s", "of peak", "of limit",
+	"samples/s", "spread", "loss", "of fp32", "PyTorch", "ratio", "speed-up", "outside nn", "allocs/step", "allocs/round",
+	"GC stop", "per client", "memory",
+}
+
 // Table returns the report for people: a head and a row for each result, of as many
-// cells.
-func (r *Report) Table() [][]string {
-	rows := [][]string{r.columns()}
+// cells. Columns that would be empty are left out.
+func (r *Report) Table() [][]string { return r.table(false) }
+
+// table returns the table with the PyTorches beside each row or, apart, in rows below it.
+func (r *Report) table(apart bool) [][]string {
+	rows := [][]string{slices.Clone(heads)}
 	for _, x := range r.Results {
+		rivals := x.Torch
+		if apart {
+			x.Torch = nil
+		}
 		rows = append(rows, r.cells(x))
+		for _, v := range rivals {
+			if apart && v.Error == "" {
+				rows = append(rows, r.cells(v.alone()))
+			}
+		}
+	}
+	for at := len(heads) - 1; at >= 0 && len(rows) > 1; at-- {
+		if !slices.ContainsFunc(rows[1:], func(row []string) bool { return row[at] != "" }) {
+			without(rows, at)
+		}
 	}
 	return rows
+}
+
+// alone is a rival as a row of its own.
+func (v Rival) alone() Result {
+	x := Result{Name: "PyTorch " + v.Version, Precision: v.Precision, Threads: v.Threads, Seconds: v.Seconds}
+	switch {
+	case v.Processes > 1:
+		x.Name += ", " + v.form()
+	case v.Compiled:
+		x.Name += ", compiled"
+	}
+	x.SamplesPerSecond, x.Loss, x.Spread, x.Ratio = v.SamplesPerSecond, v.Loss, v.Spread, v.Ratio
+	return x
+}
+
+// without takes a column out of a table.
+func without(rows [][]string, at int) {
+	for i := range rows {
+		rows[i] = slices.Delete(rows[i], at, at+1)
+	}
 }
 
 // spare are the columns that a table gives up one after the other where it is too wide.
 var spare = []string{"allocs/round", "allocs/step", "GC stop", "outside nn", "of peak", "GFLOP/s", "per client", "memory", "optimizer", "of limit", "suite", "speed-up", "spread"}
 
 // Brief returns the report for a screen: a table of as many columns as fit a width, with the
-// fastest PyTorch alone, and notes on what is not in it and on what failed.
-func (r *Report) Brief(width int) (rows [][]string, notes []string) {
-	rows = r.Table()
+// fastest PyTorch alone or, apart, each in a row of its own, and notes on what is not in it and
+// on what failed.
+func (r *Report) Brief(width int, apart bool) (rows [][]string, notes []string) {
+	rows = r.table(apart)
 	at := slices.Index(rows[0], "PyTorch")
 	for i, x := range r.Results {
 		for _, v := range x.Torch {
@@ -49,9 +94,7 @@ func (r *Report) Brief(width int) (rows [][]string, notes []string) {
 		if at < 0 || wide(rows) <= width {
 			continue
 		}
-		for i := range rows {
-			rows[i] = slices.Delete(rows[i], at, at+1)
-		}
+		without(rows, at)
 		out = append(out, name)
 	}
 	if out != nil {
@@ -107,39 +150,14 @@ func (r *Report) Heading() []string {
 	return lines
 }
 
-// columns are the heads of the table; those of suites that did not run are left
-// out.
-func (r *Report) columns() []string {
-	columns := []string{"suite", "name", "shape", "batch", "optimizer"}
-	if r.low() {
-		columns = append(columns, "precision")
-	}
-	columns = append(columns, "threads", "time", "GFLOP/s", "of peak", "of limit", "samples/s", "spread")
-	if r.low() {
-		columns = append(columns, "of fp32")
-	}
-	if r.Torch != nil {
-		columns = append(columns, "PyTorch", "ratio")
-	}
-	if r.rounds() {
-		columns = append(columns, "speed-up", "outside nn", "allocs/step", "allocs/round", "GC stop", "per client", "memory")
-	}
-	return columns
-}
-
 // low says whether the report has rows in bf16.
 func (r *Report) low() bool {
 	return slices.ContainsFunc(r.Results, func(x Result) bool { return x.Precision != nn.FP32.String() })
 }
 
-// rounds says whether the report has rows of rounds.
-func (r *Report) rounds() bool {
-	return slices.ContainsFunc(r.Results, func(x Result) bool { return x.Round != nil })
-}
-
 // cells are the texts of one row, one a column.
 func (r *Report) cells(x Result) []string {
-	batch, optimizer := "", x.Optimizer
+	batch, precision := "", ""
 	if x.Batch > 0 {
 		batch = strconv.Itoa(x.Batch)
 	}
@@ -153,21 +171,15 @@ func (r *Report) cells(x Result) []string {
 	if x.SamplesPerSecond > 0 {
 		samples = rate(x.SamplesPerSecond)
 	}
-	cells := []string{x.Suite, x.Name, x.Shape, batch, optimizer}
 	if r.low() {
-		cells = append(cells, x.Precision)
+		precision = x.Precision
 	}
-	cells = append(cells, strconv.Itoa(x.Threads), duration(x.Seconds), gflops, fraction, bound, samples, fmt.Sprintf("%.0f %%", 100*x.Spread))
-	if r.low() {
-		cells = append(cells, ratio(x.Gain))
-	}
-	if r.Torch != nil {
-		cells = append(cells, strings.ReplaceAll(strings.Join(r.rivals(x), ", "), "|", "/"), ratio(x.Ratio)) // a cell of Markdown
-	}
-	if r.rounds() {
-		cells = append(cells, x.Round.cells()...)
-	}
-	return cells
+	rivals := strings.ReplaceAll(strings.Join(r.rivals(x), ", "), "|", "/") // a cell of Markdown
+	return append([]string{
+		x.Suite, x.Name, x.Shape, batch, x.Optimizer, precision, strconv.Itoa(x.Threads), duration(x.Seconds),
+		gflops, fraction, bound, samples, fmt.Sprintf("%.0f %%", 100*x.Spread), filled("%.6g", x.Loss), filled("%.2f", x.Gain),
+		rivals, filled("%.2f", x.Ratio),
+	}, x.Round.cells()...)
 }
 
 // rivals says how fast each PyTorch was in each form, the fastest first.
@@ -186,6 +198,9 @@ func (r *Report) rivals(x Result) []string {
 		}
 		if slices.ContainsFunc(x.Torch, func(w Rival) bool { return w.Precision != v.Precision }) {
 			form = append(form, v.Precision)
+		}
+		if v.Compiled {
+			form = append(form, "compiled")
 		}
 		form = append(form, v.form())
 		if v.Error != "" {
@@ -207,12 +222,12 @@ func (v Rival) form() string {
 	return fmt.Sprintf("%d threads", v.Threads)
 }
 
-// ratio writes a ratio, or nothing where there is none.
-func ratio(x float64) string {
+// filled writes a figure, or nothing where there is none.
+func filled(format string, x float64) string {
 	if x == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.2f", x)
+	return fmt.Sprintf(format, x)
 }
 
 func percent(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }

@@ -223,6 +223,7 @@ func (t *Torch) start(ctx context.Context, threads int) (*torchServer, error) {
 	s.cmd.Env, unset = untuned(os.Environ())
 	s.cmd.Env = append(s.cmd.Env, "OMP_NUM_THREADS="+count, "OPENBLAS_NUM_THREADS="+count, "MKL_NUM_THREADS="+count, "OMP_WAIT_POLICY=passive", "PYTHONDONTWRITEBYTECODE=1")
 	s.cmd.Env = append(s.cmd.Env, keeping...)
+	s.cmd.Env = append(s.cmd.Env, "TORCHINDUCTOR_COMPILE_THREADS=1", "TORCHINDUCTOR_CACHE_DIR="+t.dir+"/compiled")
 	s.cmd.WaitDelay = time.Second
 	var err error
 	if s.in, err = s.cmd.StdinPipe(); err != nil {

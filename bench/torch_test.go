@@ -4,11 +4,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fedfast/fedfast/bench"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/nn"
+	"github.com/fedfast/fedfast/nn/models"
 )
 
 // startTorch starts PyTorch or skips the test.
@@ -99,29 +102,46 @@ func TestTorchThatCrashes(t *testing.T) {
 	}
 }
 
-// TestTorchHasTheSameNetworks compares the loss of every model and layer, which a row does
-// before it is measured, and the ratios.
+// TestTorchCompiles wants networks compiled, too, by a PyTorch that has torch.compile, and no
+// rounds.
+func TestTorchCompiles(t *testing.T) {
+	const answers = `while read job; do echo '{"times": [0.25, 0.25]}'; done`
+	report, err := bench.Run(t.Context(), bench.Config{
+		Suites: []string{"nn", "fl"}, Models: []string{"logistic"}, Batch: 10, Workers: 1, Quick: true, Compile: true,
+		Torch: []*bench.Torch{fakeTorch(t, "1.13", answers), fakeTorch(t, "2.6", answers)},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]bool{{false, false, true}, {false, false}} {
+		compiled := list.Of(report.Results[i].Torch, func(v bench.Rival) bool { return v.Compiled })
+		if !slices.Equal(compiled, want) {
+			t.Errorf("%s: compiled %v, want %v", report.Results[i].Suite, compiled, want)
+		}
+	}
+	if e := report.Results[0].Torch[2].Error; !strings.HasPrefix(e, "loss is 0, fedfast's is 3.") {
+		t.Errorf("error %q", e)
+	}
+}
+
+// TestTorchHasTheSameNetworks compares the loss of every model and layer with PyTorch's, of
+// models before and after three steps, and the ratios.
 func TestTorchHasTheSameNetworks(t *testing.T) {
 	torch := startTorch(t)
 	if testing.Short() {
 		t.Skip("builds every model")
 	}
-	want := []string{
-		"logistic", "leaf-femnist-cnn", "reddi-emnist-cnn", "fedex-femnist-cnn", "fedex-cifar-cnn", "mcmahan-cifar-cnn",
-		"fedtune-2conv2dense", "fedtune-4conv2dense", "pfllib-cnn",
-		"resnet18", "resnet18-gn", "mobilenet-small", "mbv3-cifar", "mbv3-cifar-mid", "mbv3-paper32", "darts-cifar",
-		"vit-tiny", "leaf-char-lstm", "fedex-char-lstm", "tff-char-lstm", "so-nwp-lstm", "char-gpt", "so-tag-lr",
-	}
+	names := models.Names()
 	report, err := bench.Run(t.Context(), bench.Config{
-		Suites: []string{"nn-forward", "layers"}, Models: want, Batch: 2,
-		Quick: true, Torch: []*bench.Torch{torch},
+		Suites: []string{"nn-forward", "nn", "layers"}, Models: names, Batch: 2, Quick: true, Torch: []*bench.Torch{torch},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if layers := len(report.Results) - len(want); layers < 20 {
+	if layers := len(report.Results) - 2*len(names); layers < 20 {
 		t.Errorf("%d single layers", layers)
 	}
+	before := map[string]float64{}
 	for _, r := range report.Results {
 		if len(r.Torch) != 1 || r.Torch[0].Error != "" || r.Torch[0].Threads != 1 || r.Torch[0].Processes != 1 {
 			t.Errorf("%s: %+v", r.Name, r.Torch)
@@ -130,6 +150,17 @@ func TestTorchHasTheSameNetworks(t *testing.T) {
 		if got := r.SamplesPerSecond / r.Torch[0].SamplesPerSecond; math.Abs(got-r.Ratio) > 1e-9*got ||
 			r.Ratio != r.Torch[0].Ratio {
 			t.Errorf("%s: ratio %v and %v, want %v", r.Name, r.Ratio, r.Torch[0].Ratio, got)
+		}
+		moved := 0.0
+		if r.Suite == "nn-forward" {
+			before[r.Name] = r.Loss
+		} else if first := before[r.Name]; first > 0 {
+			if moved = math.Abs(r.Loss - first); moved < 1e-4 {
+				t.Errorf("%s: three steps lead from loss %v to %v", r.Name, first, r.Loss)
+			}
+		}
+		if theirs := r.Torch[0].Loss; !(math.Abs(r.Loss-theirs) <= 1e-6*(1+r.Loss)+0.01*moved) {
+			t.Errorf("%s %s %s: loss %v, PyTorch's is %v", r.Suite, r.Name, r.Optimizer, r.Loss, theirs)
 		}
 	}
 	if len(report.Torch) != 1 || report.Torch[0].Version == "" {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fedfast/fedfast/internal/probe"
@@ -31,8 +32,10 @@ type rival struct {
 	torch     *Torch
 	precision nn.Precision
 	threads   int
+	compiled  bool // by torch.compile
 	job       *torchJob
 	server    *torchServer
+	loss      float64
 	times     []float64
 	failed    error // why it cannot run; it is reported and not asked again
 }
@@ -55,29 +58,38 @@ func (m *meter) enter(ctx context.Context, j *torchJob, threads int) ([]*rival, 
 					continue
 				}
 			}
-			r := &rival{torch: t, precision: p, threads: threads, job: j}
-			if err := r.prepare(ctx); err != nil {
-				return nil, err
+			for _, compiled := range []bool{false, true} {
+				if compiled && (!m.compile || j.op == "round" || strings.HasPrefix(t.info.Version, "1.")) {
+					continue
+				}
+				r := &rival{torch: t, precision: p, threads: threads, compiled: compiled, job: j}
+				if err := r.prepare(ctx); err != nil {
+					return nil, err
+				}
+				rivals = append(rivals, r)
 			}
-			rivals = append(rivals, r)
 		}
 	}
 	return rivals, nil
 }
 
-// prepare builds the job in a server with the rival's number of threads. For a step
-// or an evaluation it checks that PyTorch and fedfast compute the same loss from the
-// same weights and the same batch.
+// prepare builds the job in a server with the rival's number of threads. It checks that
+// PyTorch and fedfast compute the same loss from the same weights and batch: of an
+// evaluation at once, of a step after several.
 func (r *rival) prepare(ctx context.Context) error {
 	j, name := r.job, serverName(r.precision, r.threads)
 	if j.processes > 1 {
 		name = r.precision.String() + " processes"
 	}
+	if r.compiled {
+		name += " compiled"
+	}
 	in := j.net.Input()
 	job := map[string]any{
 		"op": j.op, "name": j.net.name, "layers": j.net.layers, "vocab": in.Vocab, "steps": in.Seq, "precision": r.precision.String(),
 		"classes": j.net.Classes(), "labels": j.net.LabelsPerExample(), "batch": j.batch, "optimizer": j.optimizer,
-		"clients": j.clients, "samples": j.samples, "processes": j.processes,
+		"clients": j.clients, "samples": j.samples, "processes": j.processes, "before": lossSteps, "rate": lossRate,
+		"compile": r.compiled,
 	}
 	switch {
 	case in.Seq > 0:
@@ -98,6 +110,7 @@ func (r *rival) prepare(ctx context.Context) error {
 	if r.server, r.failed = r.torch.server(ctx, name, r.threads); r.failed == nil {
 		reply, r.failed = r.server.call(job)
 	}
+	r.loss = reply.Loss
 	if r.failed == nil && j.op != "round" && !(math.Abs(reply.Loss-want) <= lossTolerance[r.precision]*(1+math.Abs(want))) {
 		r.failed = fmt.Errorf("loss is %.6g, fedfast's is %.6g", reply.Loss, want)
 	}
@@ -105,7 +118,7 @@ func (r *rival) prepare(ctx context.Context) error {
 }
 
 // write writes the weights and the batch of a step to files, adds their names to
-// the job, and returns fedfast's loss on them.
+// the job, and returns fedfast's loss.
 func (t *Torch) write(j *torchJob, job map[string]any) (float64, error) {
 	w, b := probe.Start(j.net.Model), probe.RandomBatch(j.net.Model, j.batch)
 	var params []byte
@@ -122,8 +135,7 @@ func (t *Torch) write(j *torchJob, job map[string]any) (float64, error) {
 		job[key] = path
 		errs = append(errs, os.WriteFile(path, content, 0o600))
 	}
-	r := j.net.NewWorkspace().Evaluate(w, b)
-	return r.Loss / float64(r.Count), errors.Join(errs...)
+	return lossOf(j.net.Model, j.batch, j.optimizer), errors.Join(errs...)
 }
 
 func appendFloats(b []byte, x []float32) []byte {
@@ -158,7 +170,10 @@ func (r *rival) take(ctx context.Context, length time.Duration, least int) error
 
 // against folds what was measured, samples being those of one repetition.
 func (r *rival) against(samples int) Rival {
-	v := Rival{Version: r.torch.info.Version, Precision: r.precision.String(), Threads: r.threads, Processes: max(1, r.job.processes)}
+	v := Rival{
+		Version: r.torch.info.Version, Precision: r.precision.String(), Threads: r.threads,
+		Processes: max(1, r.job.processes), Compiled: r.compiled, Loss: r.loss,
+	}
 	if r.failed != nil {
 		v.Error = r.failed.Error()
 		return v

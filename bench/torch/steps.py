@@ -27,27 +27,37 @@ class Step:
     def __init__(self, job):
         self.job = job
         self.net = networks.build(job)
-        networks.load(self.net, job["params"])
+        self.fast = torch.compile(self.net) if job["compile"] else self.net
         x, labels = read_batch(job)
         self.x, self.labels = networks.pick(job, x, labels, torch.arange(job["batch"]))
-        momentum = 0.9 if job["optimizer"] == "momentum" else 0.0
-        # So low a rate that the weights stay as they are: their values must not make the arithmetic faster or slower.
-        self.sgd = torch.optim.SGD(networks.trainable(self.net), lr=1e-6, momentum=momentum)
 
-    def forward(self, reduction="mean"):
+    def start(self, rate):
+        networks.load(self.net, self.job["params"])
+        momentum = 0.9 if self.job["optimizer"] == "momentum" else 0.0
+        self.sgd = torch.optim.SGD(networks.trainable(self.net), lr=rate, momentum=momentum)
+
+    def forward(self, net, reduction="mean"):
         with autocast(self.job):
-            return F.cross_entropy(self.net(self.x), self.labels, reduction=reduction)
+            return F.cross_entropy(net(self.x), self.labels, reduction=reduction)
 
     def loss(self):
+        """The loss after the job's steps without dropout; the weights are then as they were."""
+        self.start(self.job["rate"])
+        for m in self.net.modules():
+            if isinstance(m, torch.nn.Dropout):
+                m.eval()
+        for _ in range(self.job["before"]):
+            self.run()
         self.net.eval()
         with torch.no_grad():
-            loss = self.forward().item()
+            loss = self.forward(self.fast if self.job["op"] == "forward" else self.net).item()  # steps were by fast
         self.net.train()
+        self.start(1e-6)  # so low that the weights stay as they are: their values must not make the arithmetic faster or slower
         return loss
 
     def run(self):
         self.sgd.zero_grad(set_to_none=True)
-        self.forward().backward()
+        self.forward(self.fast).backward()
         self.sgd.step()
 
 
@@ -57,7 +67,7 @@ class Forward(Step):
     def run(self):
         self.net.eval()
         with torch.no_grad():
-            self.forward("sum").item()
+            self.forward(self.fast, "sum").item()
 
 
 def read_batch(job):

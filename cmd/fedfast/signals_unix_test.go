@@ -99,6 +99,31 @@ func TestTwoSignalsEndTheProcess(t *testing.T) {
 	}
 }
 
+// TestBenchThatEndsEarly wants the rows that were measured: of an interrupt printed and in
+// every file, of a kill in the report.
+func TestBenchThatEndsEarly(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
+		p := start(t, false, "bench", "--suite", "nn", "--model", "logistic,pfllib-cnn,leaf-char-lstm,logistic",
+			"--batch", "16", "--report", "report.json", "--markdown", "page.md")
+		if !p.until(func(p *process) bool { return strings.Contains(p.stderr.String(), "\nnn 3/4: ") }) {
+			t.Fatalf("it has ended (%v) and wrote %q", p.cmd.ProcessState, p.stderr.String())
+		}
+		_ = p.cmd.Process.Signal(signal)
+		<-p.ended
+		report, err := os.ReadFile(filepath.Join(p.cmd.Dir, "report.json"))
+		if rows := bytes.Count(report, []byte(`"name": "`)); err != nil || rows < 2 || rows > 3 { // the third may end
+			t.Errorf("%v: error %v, report %s", signal, err, report)
+		}
+		page, err := os.ReadFile(filepath.Join(p.cmd.Dir, "page.md"))
+		if interrupted := signal == syscall.SIGINT; interrupted != (err == nil) ||
+			interrupted != bytes.Contains(page, []byte("\n| nn | pfllib-cnn ")) ||
+			interrupted != strings.Contains(p.stdout.String(), " pfllib-cnn ") || p.cmd.ProcessState.Success() {
+			t.Errorf("%v: %v, page %q, stdout %q", signal, p.cmd.ProcessState, page, p.stdout.String())
+		}
+	}
+}
+
 func has(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
@@ -106,10 +131,10 @@ func has(path string) bool {
 
 // process is fedfast at work.
 type process struct {
-	t      *testing.T
-	cmd    *exec.Cmd
-	stderr text
-	ended  chan struct{}
+	t              *testing.T
+	cmd            *exec.Cmd
+	stdout, stderr text
+	ended          chan struct{}
 }
 
 // text is what a process wrote.
@@ -138,7 +163,7 @@ func start(t *testing.T, unread bool, args ...string) *process {
 	t.Cleanup(cancel)
 	p := &process{t: t, cmd: exec.CommandContext(ctx, "fedfast", args...), ended: make(chan struct{})}
 	p.cmd.Dir = t.TempDir()
-	p.cmd.Stderr = &p.stderr
+	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	if unread {
 		r, w, err := os.Pipe()
 		if err != nil {

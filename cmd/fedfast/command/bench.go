@@ -37,6 +37,7 @@ type benchOptions struct {
 	from     []string
 	profile  string
 	explain  bool
+	rivals   bool
 	tables   string
 	tuners   []string
 	known    string
@@ -86,6 +87,8 @@ func (o *benchOptions) addFlags(cmd *cobra.Command) {
 	f.IntVar(&o.config.Batch, "batch", 0, "batch size for these suites (0: each model's own)")
 	f.StringVar(&o.against, "against", "", "compare models and rounds with another `SYSTEM`, measured alternately: torch")
 	f.StringSliceVar(&o.pythons, "python", nil, "Python interpreters for --against torch, each with its own PyTorch (default: $FEDFAST_PYTHON, python3 or /usr/bin/python3)")
+	f.BoolVar(&o.rivals, "rivals", false, "show every PyTorch in a row of its own, not only the fastest beside each row")
+	f.BoolVar(&o.config.Compile, "compile", false, "with --against torch, also measure torch.compile, with a C++ compiler")
 	f.StringSliceVar(&o.precise, "precision", nil, "precisions to measure: fp32 (default), bf16, bf16-amx, or several to compare them, including PyTorch's autocast")
 	f.IntVar(&o.config.Passes, "passes", 0, "alternating passes per row of the suite fl (0: 5)")
 	f.IntVar(&o.seeds, "seeds", 0, "number of seeds for the suite tuners (0: 100)")
@@ -135,8 +138,8 @@ func (o *benchOptions) validate() error {
 	if o.config.Passes < 0 {
 		return fmt.Errorf("--passes %d: must be a positive integer, or 0 for the default", o.config.Passes)
 	}
-	if o.against == "" && len(o.pythons) > 0 {
-		return errors.New("--python requires --against torch")
+	if o.against == "" && (len(o.pythons) > 0 || o.config.Compile) {
+		return errors.New("--python and --compile require --against torch")
 	}
 	if o.input != "" {
 		shape, err := bench.ParseInput(o.input)
@@ -253,17 +256,17 @@ func (o *benchOptions) print(a *app, report *bench.Report) error {
 		return a.printJSON(report)
 	}
 	const width = 120 // columns of a screen
-	rows, notes := report.Brief(width)
-	heading := strings.NewReplacer("; ", ";\n  ", ", /", ",\n  /").Replace(strings.Join(report.Heading(), "\n"))
-	if err := printMeasured(a, strings.Split(heading, "\n"), rows); err != nil {
+	rows, notes := report.Brief(width, o.rivals)
+	if err := printMeasured(a, report.Heading(), rows); err != nil {
 		return err
 	}
 	return table.Text(a.out, notes...)
 }
 
-// printMeasured prints lines, and a table whose first row is its head.
+// printMeasured prints lines, broken to fit a screen, and a table whose first row is its head.
 func printMeasured(a *app, heading []string, rows [][]string) error {
-	if err := table.Text(a.out, heading...); err != nil {
+	broken := strings.NewReplacer("; ", ";\n  ", ", /", ",\n  /").Replace(strings.Join(heading, "\n"))
+	if err := table.Text(a.out, strings.Split(broken, "\n")...); err != nil {
 		return err
 	}
 	t := table.New(a.out, rows[0]...)

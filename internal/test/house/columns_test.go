@@ -17,7 +17,7 @@ const mostColumns = 120
 // longLines is how many lines of each room are longer, first without tests, then of tests. The
 // numbers only ever fall: whoever touches such a line breaks it.
 var longLines = map[string][2]int{
-	"bench":                          {59, 5},
+	"bench":                          {56, 5},
 	"bench/repro":                    {219, 25},
 	"cmd":                            {337, 83},
 	"data":                           {30, 3},

@@ -23,9 +23,9 @@ const mostCode = 119000
 // blank lines, tests, generated files and internal/test. A change that raises one
 // lowers another by as much.
 var mayHold = map[string]int{
-	"bench":                            2712,
+	"bench":                            2763,
 	"bench/repro":                      4387,
-	"cmd":                              18894,
+	"cmd":                              18897,
 	"data":                             3201,
 	"data/sets":                        23,
 	"fl":                               10261,
