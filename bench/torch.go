@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -122,9 +123,7 @@ func untuned(environ []string) (rest, unset []string) {
 // of FEDFAST_PYTHON, or else python3 of the search path or /usr/bin/python3. The
 // error is one line that says what each of them lacks.
 func StartTorch(ctx context.Context, python string) (*Torch, error) {
-	if python == "" {
-		python = os.Getenv("FEDFAST_PYTHON")
-	}
+	python = cmp.Or(python, os.Getenv("FEDFAST_PYTHON"))
 	candidates := []string{python}
 	if python == "" {
 		candidates = []string{"python3", "/usr/bin/python3"}

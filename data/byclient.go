@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // MaxOwnClasses bounds the labels of examples that users bring.
@@ -40,9 +42,8 @@ func ByClient(all View, clients []string, train int) []Examples {
 			return cmp.Compare(x, y)
 		})
 	}
-	examples := make([]Examples, len(ids))
-	for i, id := range ids {
-		examples[i] = Examples{Client: id, Train: all.Pick(samples[id][0]), Test: all.Pick(samples[id][1])}
-	}
+	examples := list.Of(ids, func(id string) Examples {
+		return Examples{Client: id, Train: all.Pick(samples[id][0]), Test: all.Pick(samples[id][1])}
+	})
 	return examples
 }

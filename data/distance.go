@@ -124,9 +124,6 @@ func classShares(v View, classes int) ([]float64, error) {
 	if total == 0 {
 		return nil, nil
 	}
-	shares := make([]float64, classes)
-	for i, n := range counts {
-		shares[i] = float64(n) / float64(total)
-	}
+	shares := list.Of(counts, func(n int) float64 { return float64(n) / float64(total) })
 	return shares, nil
 }

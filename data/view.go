@@ -101,9 +101,7 @@ func (v View) join(w View) View {
 }
 
 // places returns a fresh list of the places of v.
-func (v View) places() []int32 {
-	return list.Made(v.n, v.at)
-}
+func (v View) places() []int32 { return list.Made(v.n, v.at) }
 
 // labels returns the label of each example of v, the first one of those at its
 // tokens.

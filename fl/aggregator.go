@@ -1,6 +1,7 @@
 package fl
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -224,9 +225,7 @@ func (t *Trial) bounded(c *contribution, norm float64) {
 	if factor == 1 || !det.Finite(factor) {
 		return
 	}
-	if c.scale == 0 {
-		c.scale = 1
-	}
+	c.scale = cmp.Or(c.scale, 1)
 	c.scale *= factor
 	for _, s := range t.engine.aside {
 		kernels.Scale(c.delta[s.Lo:s.Hi], float32(1/max(factor, 0x1p-64))) // only their means count

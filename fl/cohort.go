@@ -78,9 +78,7 @@ func cohortKey(seed, trial uint64, round int) uint64 {
 
 // draw returns k different numbers below n, in the order of drawing: the first
 // steps of a Fisher-Yates shuffle.
-func draw(stream *kernels.Stream, n, k int) []int {
-	return drawAmong(stream, n, k, anyone)
-}
+func draw(stream *kernels.Stream, n, k int) []int { return drawAmong(stream, n, k, anyone) }
 
 // anyone may be drawn.
 func anyone(int) bool { return true }

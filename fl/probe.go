@@ -106,9 +106,7 @@ const (
 // probeNames returns the names of all probes, sorted, without options: those of
 // slots, and "cos_delta_smoothed", "dot_delta_previous" and "sign_agreement", which a
 // round has as a whole. Options follow a name in braces: "cos_delta_smoothed{alpha=0.5}".
-func probeNames() []string {
-	return list.Of(Probes(), func(p Probe) string { return p.Name })
-}
+func probeNames() []string { return list.Of(Probes(), func(p Probe) string { return p.Name }) }
 
 // unknownProbe is the error for a name that no probe has.
 func unknownProbe(name string) error {

@@ -58,9 +58,7 @@ func (e *Engine) sending(s Server) SendingServer {
 
 // looks says whether clients look at the server's side of a trial, so that they must
 // be trained where that is.
-func (e *Engine) looks() bool {
-	return e.cfg.Method.NewSender != nil || e.store != nil
-}
+func (e *Engine) looks() bool { return e.cfg.Method.NewSender != nil || e.store != nil }
 
 // checkSender returns an error for a method whose SendingServers do not fit into memory,
 // with the copies that snapshots and evaluations take.

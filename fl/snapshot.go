@@ -145,9 +145,7 @@ func (e *snapshotWriter) write(b []byte) {
 	e.n += int64(n)
 }
 
-func (e *snapshotWriter) uint32(n int) {
-	e.write(binary.LittleEndian.AppendUint32(nil, uint32(n)))
-}
+func (e *snapshotWriter) uint32(n int) { e.write(binary.LittleEndian.AppendUint32(nil, uint32(n))) }
 
 func (e *snapshotWriter) uint64(n uint64) { e.write(binary.LittleEndian.AppendUint64(nil, n)) }
 

@@ -59,9 +59,7 @@ func (u *Upload) kept() int {
 }
 
 // keep leaves the share update.keep of the values, one at least.
-func (w *Wire) keep(p *Updates) {
-	w.Values = min(w.Values, max(1, int(p.Keep*float64(w.Values))))
-}
+func (w *Wire) keep(p *Updates) { w.Values = min(w.Values, max(1, int(p.Keep*float64(w.Values)))) }
 
 // placeBits returns the bits of the places of values: a number each, or a map of all.
 func (w *Wire) placeBits() int64 {

@@ -60,9 +60,7 @@ func (s *space) picks(p map[string]int) func(name string) int {
 	}
 }
 
-func (s *space) names() []string {
-	return list.Of(s.choices, func(c Choice) string { return c.Name })
-}
+func (s *space) names() []string { return list.Of(s.choices, func(c Choice) string { return c.Name }) }
 
 // Choices returns those of a network that NewSupernet made, else none; read-only.
 func (m *Model) Choices() []Choice {

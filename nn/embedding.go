@@ -62,9 +62,7 @@ type boundEmbedding struct {
 	in Flow
 }
 
-func (b *boundEmbedding) Out() Flow {
-	return Flow{H: 1, W: 1, C: b.l.Dim, Seq: b.in.Seq}
-}
+func (b *boundEmbedding) Out() Flow { return Flow{H: 1, W: 1, C: b.l.Dim, Seq: b.in.Seq} }
 
 func (b *boundEmbedding) Traits() Traits { return Traits{updates: true} }
 

@@ -97,9 +97,7 @@ func (a Act) At(i, y, x int) []float32 {
 }
 
 // Has reports whether the image rows have at least border b.
-func (a Act) Has(b Border) bool {
-	return a.Border.Left >= b.Left && a.Border.Right >= b.Right
-}
+func (a Act) Has(b Border) bool { return a.Border.Left >= b.Left && a.Border.Right >= b.Right }
 
 // packed reports whether the rows of a, of a sequence or of vectors, follow one another
 // without gaps.

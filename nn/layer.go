@@ -171,9 +171,7 @@ func (e *Env) Scratch(n int) *scratch {
 }
 
 // Output allocates the layer's output.
-func (e *Env) Output() Act {
-	return newAct(e.Arena, e.out, e.Samples, e.outBorder, e.shareOut)
-}
+func (e *Env) Output() Act { return newAct(e.Arena, e.out, e.Samples, e.outBorder, e.shareOut) }
 
 // folds are the Fold of a layer's output.
 type folds struct{ training, evaluation int }

@@ -98,9 +98,7 @@ type boundRowNorm struct {
 	center  bool // without RMS
 }
 
-func (b *boundRowNorm) Traits() Traits {
-	return Traits{PerSample: b.in.Image(), ReadsInput: true}
-}
+func (b *boundRowNorm) Traits() Traits { return Traits{PerSample: b.in.Image(), ReadsInput: true} }
 
 func (b *boundRowNorm) Params() []Param {
 	both := normParams(b.in.C)

@@ -121,9 +121,7 @@ func (b *boundLSTM) Out() Flow { return recurrentOut(b.in, b.l.Hidden, b.l.Every
 // character model of 80 steps and 2 x 256 units stay at about 20 MB.
 const lstmChunk = 16
 
-func (b *boundLSTM) Traits() Traits {
-	return Traits{ReadsInput: true, Chunk: lstmChunk}
-}
+func (b *boundLSTM) Traits() Traits { return Traits{ReadsInput: true, Chunk: lstmChunk} }
 
 func (b *boundLSTM) FLOPs() int64 {
 	var n int64

@@ -128,14 +128,10 @@ func (m *Model) Classes() int { return m.classes }
 
 // LabelsPerExample returns 1, or the steps of a sequence model with an output at
 // every step.
-func (m *Model) LabelsPerExample() int {
-	return max(1, m.nodes[len(m.nodes)-1].Out().Seq)
-}
+func (m *Model) LabelsPerExample() int { return max(1, m.nodes[len(m.nodes)-1].Out().Seq) }
 
 // NumParams returns the number of parameters without padding.
-func (m *Model) NumParams() int {
-	return list.Sum(m.nodes, func(nd node) int { return nd.values() })
-}
+func (m *Model) NumParams() int { return list.Sum(m.nodes, func(nd node) int { return nd.values() }) }
 
 // Size returns the length of a packed parameter vector, a multiple of 16: the parameters,
 // and after them the buffers.

@@ -156,9 +156,7 @@ type boundPool struct {
 
 func (b *boundPool) Out() Flow { return b.out }
 
-func (b *boundPool) Traits() Traits {
-	return Traits{PerSample: true, ReadsOutput: b.mask}
-}
+func (b *boundPool) Traits() Traits { return Traits{PerSample: true, ReadsOutput: b.mask} }
 
 func (b *boundPool) NewState(e *Env) State {
 	s := &poolState{b: b, y: e.Output(), idx: make([]uint8, e.Samples*b.out.H*b.out.W*b.out.Ld())}

@@ -28,9 +28,7 @@ func (ReLU) Bind(in Flow) (Bound, error) {
 
 type boundReLU struct{ passive }
 
-func (b *boundReLU) Traits() Traits {
-	return Traits{PerSample: b.in.Image(), ReadsOutput: true}
-}
+func (b *boundReLU) Traits() Traits { return Traits{PerSample: b.in.Image(), ReadsOutput: true} }
 
 func (b *boundReLU) NewState(e *Env) State {
 	s := &reluState{in: b.in, once: e.relu}

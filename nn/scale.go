@@ -47,9 +47,7 @@ func (b *boundScale) Traits() Traits {
 	return Traits{PerSample: b.in.Image(), ReadsInput: true, passesOn: true}
 }
 
-func (b *boundScale) NewState(e *Env) State {
-	return &scaleState{l: b.l, in: b.in, y: e.Output()}
-}
+func (b *boundScale) NewState(e *Env) State { return &scaleState{l: b.l, in: b.in, y: e.Output()} }
 
 type scaleState struct {
 	l  Scale

@@ -122,9 +122,7 @@ func (r *Run) backward(s State, dy Act, lo, hi int) (dx Act) {
 }
 
 // again makes its output again, as part of the backward pass.
-func (r *Run) again(s remaker, lo, hi int) {
-	r.timed(s, true, func() { s.remake(r, lo, hi) })
-}
+func (r *Run) again(s remaker, lo, hi int) { r.timed(s, true, func() { s.remake(r, lo, hi) }) }
 
 // gather and gatherBack have it look at samples, if it gathers.
 func (r *Run) gather(s State, x Act, lo, hi int) {

@@ -244,9 +244,7 @@ func (m *Model) head() (size int, ok bool) {
 	return size, true
 }
 
-func (m *Model) newWorkspace(chunk int) *Workspace {
-	return m.lay(&tensor.Arena{}, chunk)
-}
+func (m *Model) newWorkspace(chunk int) *Workspace { return m.lay(&tensor.Arena{}, chunk) }
 
 // lay makes a workspace in the memory of an arena.
 func (m *Model) lay(arena *tensor.Arena, chunk int) *Workspace {

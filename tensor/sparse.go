@@ -66,9 +66,7 @@ func (s *Sparse) layout() (row, pixel int) {
 	return (s.v.OW + s.v.KW - 1) * pixel, pixel
 }
 
-func (s *Sparse) padded() bool {
-	return s.v.OH+s.v.KH-1 > s.v.H || s.v.OW+s.v.KW-1 > s.v.W
-}
+func (s *Sparse) padded() bool { return s.v.OH+s.v.KH-1 > s.v.H || s.v.OW+s.v.KW-1 > s.v.W }
 
 // blocks calls f for blocks of up to 2 groups of 16 channels, from group lo on.
 func (s *Sparse) blocks(f func(lo, groups int)) {

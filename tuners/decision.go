@@ -143,9 +143,7 @@ type Measured struct {
 
 // Unusable says that the report holds no score to compare: the trial failed, or its
 // score is not finite.
-func (r TrialReport) Unusable() bool {
-	return r.Failed || !det.Finite(r.Score)
-}
+func (r TrialReport) Unusable() bool { return r.Failed || !det.Finite(r.Score) }
 
 // Purpose says what a plan is for.
 type Purpose uint8

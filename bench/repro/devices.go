@@ -91,9 +91,7 @@ func deviceCells() []Cell {
 }
 
 // clockToGoal is the simulated time at which a training reached its goal.
-func clockToGoal(m *Metrics) (float64, bool) {
-	return m.reached(clockAt)
-}
+func clockToGoal(m *Metrics) (float64, bool) { return m.reached(clockAt) }
 
 // clockAt is the simulated time of a point, NaN without a fleet.
 func clockAt(p result.CurvePoint) float64 {

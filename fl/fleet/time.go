@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/fedfast/fedfast/kernels/det"
@@ -97,10 +98,7 @@ func (t *Time) Working(cohort int) int {
 	if !t.Asynchronous() {
 		return int(min(math.Ceil(float64(cohort)*t.Overselect), math.MaxInt32))
 	}
-	if t.Concurrency == 0 {
-		return cohort
-	}
-	return t.Concurrency
+	return cmp.Or(t.Concurrency, cohort)
 }
 
 // Slots returns how many clients begin before the next step, if none of their work is lost,

@@ -215,9 +215,7 @@ type Use struct {
 }
 
 // Using lists hyperparameters that a method uses in their whole ranges.
-func Using(keys ...string) []Use {
-	return list.Of(keys, func(k string) Use { return Use{Key: k} })
-}
+func Using(keys ...string) []Use { return list.Of(keys, func(k string) Use { return Use{Key: k} }) }
 
 // Needing lists a hyperparameter that a method uses in a range of its own, written
 // as in the table of hyperparameters: "(0, inf)", "[1, inf)", "0 or 1", or the

@@ -103,9 +103,7 @@ type Job struct {
 }
 
 // Begin begins a trial from its first weights.
-func (w *Worker) Begin(trial int) *Job {
-	return &Job{worker: w, trial: w.engine.NewTrial(trial)}
-}
+func (w *Worker) Begin(trial int) *Job { return &Job{worker: w, trial: w.engine.NewTrial(trial)} }
 
 // Resume goes on with a trial from a snapshot.
 func (w *Worker) Resume(s *fl.Snapshot) (*Job, error) {

@@ -33,10 +33,7 @@ func LogNormal(clients, total, least int, sigma float64, key uint64) []int {
 func PowerLaw(clients, total, least int, exponent float64, key uint64) []int {
 	ranks := list.Made(clients, func(i int) int32 { return int32(i + 1) })
 	draw.New(key, purposeSize).Shuffle(ranks)
-	weights := make([]float64, clients)
-	for i, r := range ranks {
-		weights[i] = det.Exp(float64(-exponent * det.Log(float64(r))))
-	}
+	weights := list.Of(ranks, func(r int32) float64 { return det.Exp(float64(-exponent * det.Log(float64(r)))) })
 	return share(weights, total, least)
 }
 

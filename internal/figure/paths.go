@@ -96,9 +96,7 @@ func (*Paths) height() float64 { return panelHeight + 40 }
 
 func (a *Paths) table(*Panel) Table {
 	t := Table{Title: a.Of, Head: []string{"path"}}
-	for _, axis := range a.Axes {
-		t.Head = append(t.Head, axis.Label)
-	}
+	t.Head = append(t.Head, list.Of(a.Axes, func(axis PathAxis) string { return axis.Label })...)
 	for _, p := range a.Paths {
 		row := []string{p.Name}
 		for i, x := range p.At {

@@ -69,9 +69,7 @@ func (s *Spans) scales(p *Panel) (x, y scale) {
 func (s *Spans) labels(p *Panel) (x, y string) { return p.X.Label, p.Y.Label }
 
 // height gives each row its place.
-func (s *Spans) height() float64 {
-	return float64(min(60+17*len(s.Rows), 4*panelHeight))
-}
+func (s *Spans) height() float64 { return float64(min(60+17*len(s.Rows), 4*panelHeight)) }
 
 func (s *Spans) table(p *Panel) Table {
 	t := Table{Title: p.X.Label, Head: []string{s.Row, "what", "from", "to", "mark"}}

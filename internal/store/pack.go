@@ -167,9 +167,7 @@ func inMemory(ctx context.Context, dir string) (*Store, error) {
 }
 
 // put appends a row that was recorded before.
-func (s *Store) put(r Row) error {
-	return s.add(len(r.Data), func(b *batch) { s.append(b, r) })
-}
+func (s *Store) put(r Row) error { return s.add(len(r.Data), func(b *batch) { s.append(b, r) }) }
 
 // unpack reads a pack into an empty store.
 func (s *Store) unpack(path string) (seal *Seal, err error) {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -261,9 +262,7 @@ func (v *View) Part(ctx context.Context, name string, after, limit int) (*Table,
 	if _, err := conn.ExecContext(ctx, ownViews); err != nil {
 		return nil, err
 	}
-	if limit == 0 {
-		limit = -1 // in SQLite: all
-	}
+	limit = cmp.Or(limit, -1) // in SQLite: all
 	rows, err := conn.QueryContext(ctx, "SELECT * FROM "+name+" ORDER BY 1, 2 LIMIT ? OFFSET ?", limit, after)
 	if err != nil {
 		return nil, err

@@ -85,9 +85,7 @@ var named = func() []model {
 }()
 
 // Names returns the names of the models.
-func Names() []string {
-	return list.Of(named, func(m model) string { return m.name })
-}
+func Names() []string { return list.Of(named, func(m model) string { return m.name }) }
 
 // New returns the named model, adapted as o asks. The error names the model and
 // what it would take.

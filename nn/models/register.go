@@ -103,6 +103,4 @@ func LayerTypes() []LayerType {
 }
 
 // LayerNames returns their names.
-func LayerNames() []string {
-	return list.Of(LayerTypes(), func(t LayerType) string { return t.Name })
-}
+func LayerNames() []string { return list.Of(LayerTypes(), func(t LayerType) string { return t.Name }) }

@@ -119,9 +119,7 @@ func Run(ctx context.Context, ref host.Ref, o Options) (*Report, error) {
 }
 
 // Names returns the names of all checks in their order.
-func Names() []string {
-	return list.Of(checks, func(c check) string { return c.name })
-}
+func Names() []string { return list.Of(checks, func(c check) string { return c.name }) }
 
 // CheckNames returns an error for the first name that no check has.
 func CheckNames(names []string) error {

@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -107,9 +108,7 @@ func unfitELF(r io.ReaderAt) string {
 		return "is a damaged executable (" + err.Error() + "); build or copy it again"
 	}
 	arch := goarch[f.Machine]
-	if arch == "" {
-		arch = f.Machine.String()
-	}
+	arch = cmp.Or(arch, f.Machine.String())
 	if arch != runtime.GOARCH || runtime.GOOS == "darwin" || runtime.GOOS == "windows" {
 		return builtFor("linux/" + arch)
 	}

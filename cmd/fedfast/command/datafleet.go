@@ -14,6 +14,7 @@ import (
 	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -103,10 +104,9 @@ func summarizeFleet(c *config.Config, fed *data.Federation, flops float64, memor
 		cfg = *given
 	}
 	cfg.SampleFLOPs = flops
-	clients := make([]fleet.Client, len(fed.Clients))
-	for i := range clients {
-		clients[i] = fleet.Client{ID: fed.Clients[i].ID, Samples: fed.Clients[i].Train.Len(), Memory: memory}
-	}
+	clients := list.Of(fed.Clients, func(c data.Client) fleet.Client {
+		return fleet.Client{ID: c.ID, Samples: c.Train.Len(), Memory: memory}
+	})
 	f, err := fleet.New(cfg, c.Seed, clients)
 	if err != nil {
 		return nil, err

@@ -104,9 +104,7 @@ func presetNames() []string {
 	return list.Of(config.Presets(), func(p config.Preset) string { return p.Name })
 }
 
-func setNames() []string {
-	return list.Of(data.Sets(), func(s data.SetInfo) string { return s.Name })
-}
+func setNames() []string { return list.Of(data.Sets(), func(s data.SetInfo) string { return s.Name }) }
 
 func (a *app) listPresets(context.Context) error {
 	return printList(a, config.Presets(), []string{"name", "description"}, func(p config.Preset) []string { return []string{p.Name, p.Doc} })

@@ -23,9 +23,7 @@ func (o *reportOptions) addFlags(cmd *cobra.Command) {
 }
 
 // writable refuses places where the report cannot be written in the end.
-func (o *reportOptions) writable() error {
-	return writable([]output{{"--markdown", o.markdown}})
-}
+func (o *reportOptions) writable() error { return writable([]output{{"--markdown", o.markdown}}) }
 
 func newReproMerge(a *app) *cobra.Command {
 	o := &reportOptions{}

@@ -135,9 +135,7 @@ func (o *tableOptions) run(ctx context.Context, a *app, args []string) error {
 	if o.rounds < 1 {
 		return usageError{errors.New("--rounds: give the rounds of each configuration, since budget.trial_rounds is not set")}
 	}
-	if o.every == 0 {
-		o.every = recorded.Every(o.rounds)
-	}
+	o.every = cmp.Or(o.every, recorded.Every(o.rounds))
 	c, err := recorded.Training(asked, o.target, o.configs, o.rounds, min(o.every, o.rounds))
 	if err == nil {
 		err = c.Absolute()

@@ -93,9 +93,7 @@ func (o *tuneOptions) addTuneFlags(cmd *cobra.Command) {
 		"random=N (N random configurations; random=equal: as many as the study's rounds allow)")
 }
 
-func (o *tuneOptions) validate() error {
-	return o.alone(o.seeds > 0)
-}
+func (o *tuneOptions) validate() error { return o.alone(o.seeds > 0) }
 
 // alone checks the flags that are for one study.
 func (o *tuneOptions) alone(seeds bool) error {

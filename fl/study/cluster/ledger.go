@@ -87,9 +87,7 @@ func (d *dispute) Error() string {
 }
 
 // digest returns the digest of a task's result.
-func digest(parts ...[]byte) [32]byte {
-	return sha256.Sum256(bytes.Join(parts, nil))
-}
+func digest(parts ...[]byte) [32]byte { return sha256.Sum256(bytes.Join(parts, nil)) }
 
 // expect keeps the result of a round until the second worker reports it too.
 func (l *ledger) expect(p place) {

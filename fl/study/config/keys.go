@@ -77,9 +77,7 @@ func fields() map[string]field {
 // Keys returns all keys of a study file, sorted. Those that accept any name end in ".*".
 func Keys() []string {
 	keys := slices.Collect(maps.Keys(schema))
-	for _, open := range openKeys {
-		keys = append(keys, open+".*")
-	}
+	keys = append(keys, list.Of(openKeys, func(open string) string { return open + ".*" })...)
 	slices.Sort(keys)
 	return keys
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -83,9 +84,7 @@ func load(src Source, c Config) (*Config, Places, error) {
 		}
 	}
 	r.finish()
-	if c.Name == "" {
-		c.Name = defaultName(src)
-	}
+	c.Name = cmp.Or(c.Name, defaultName(src))
 	return &c, r.places, nil
 }
 

@@ -134,6 +134,4 @@ func (c *Config) checkSet() error {
 }
 
 // dataNames returns the names of the datasets.
-func dataNames() []string {
-	return list.Of(data.Sets(), func(s data.SetInfo) string { return s.Name })
-}
+func dataNames() []string { return list.Of(data.Sets(), func(s data.SetInfo) string { return s.Name }) }

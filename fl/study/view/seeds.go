@@ -16,9 +16,7 @@ import (
 type Seeds []*Overview
 
 // Sample sums up a quantity, NaN where a study lacks it, of the studies that have it.
-func (s Seeds) Sample(of func(*Overview) float64) stats.Sample {
-	return stats.Known(list.Of(s, of))
-}
+func (s Seeds) Sample(of func(*Overview) float64) stats.Sample { return stats.Known(list.Of(s, of)) }
 
 // Mean writes the mean of a number by which the studies are told with half the width of its interval, empty
 // without any.
@@ -86,8 +84,6 @@ func (s Seeds) Notes() (ends [][2]string, warnings []string) {
 // Ended are the sentences of Notes about how trainings ended.
 func (s Seeds) Ended() (said []string) {
 	ends, _ := s.Notes()
-	for _, e := range ends {
-		said = append(said, Sentence(e[0]+" "+e[1]))
-	}
+	said = append(said, list.Of(ends, func(e [2]string) string { return Sentence(e[0] + " " + e[1]) })...)
 	return said
 }

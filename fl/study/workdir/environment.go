@@ -1,6 +1,7 @@
 package workdir
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -89,8 +90,6 @@ func environment(command string, workers int, used []host.Pin) Environment {
 	e := Environment{
 		Version: ThisVersion(), Command: command, Started: time.Now().UTC().Format(time.RFC3339), CPU: cpuid.CPU.BrandName, Workers: workers, Tuners: used,
 	}
-	if e.Workers == 0 {
-		e.Workers = runtime.GOMAXPROCS(0)
-	}
+	e.Workers = cmp.Or(e.Workers, runtime.GOMAXPROCS(0))
 	return e
 }

@@ -1,6 +1,7 @@
 package workdir
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -197,12 +198,7 @@ func (s *Study) began() (Environment, error) {
 	return e, err
 }
 
-func (s *Study) logger() *slog.Logger {
-	if s.log == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return s.log
-}
+func (s *Study) logger() *slog.Logger { return cmp.Or(s.log, slog.New(slog.DiscardHandler)) }
 
 // Close gives the directory back, if it was taken, and returns the first error of
 // writing the metrics. A study in which nothing happened is removed again.

@@ -29,9 +29,7 @@ type Set struct {
 
 // Read appends the records of a file of CIFAR-10, plain or gzip, to s. Any
 // number of records will do.
-func (s *Set) Read(path string) error {
-	return s.read(path, []label{{"label", Classes}}, 0)
-}
+func (s *Set) Read(path string) error { return s.read(path, []label{{"label", Classes}}, 0) }
 
 // ReadFine appends the records of a file of CIFAR-100 with their fine labels.
 func (s *Set) ReadFine(path string) error { return s.read(path, labels100, 1) }

@@ -15,6 +15,7 @@ import (
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/internal/deal"
 	"github.com/fedfast/fedfast/internal/formats/gzfile"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // Sets returns the family: fashion-small, mnist, qmnist and fashion-mnist.
@@ -167,10 +168,9 @@ func loadQMNIST(_ context.Context, cfg data.Config) (*data.Federation, []data.Ex
 		}
 	}
 	slices.Sort(ids)
-	writers := make([]data.Examples, len(ids))
-	for i, w := range ids {
-		writers[i] = data.Examples{Client: strconv.Itoa(int(w)), Train: all.Pick(trainOf[w]), Test: all.Pick(testOf[w])}
-	}
+	writers := list.Of(ids, func(w int32) data.Examples {
+		return data.Examples{Client: strconv.Itoa(int(w)), Train: all.Pick(trainOf[w]), Test: all.Pick(testOf[w])}
+	})
 	return &data.Federation{H: images.H, W: images.W, C: 1, Classes: digitClasses}, writers, nil
 }
 

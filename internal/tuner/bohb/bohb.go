@@ -140,9 +140,7 @@ func (m *model) split(rung []outcome) (good, bad []outcome) {
 		}
 	}
 	bads := min(max(least, 85*len(rung)/100), len(rung)-goods)
-	for _, i := range ranked[:goods+bads] {
-		good = append(good, rung[i])
-	}
+	good = append(good, list.Of(ranked[:goods+bads], func(i int) outcome { return rung[i] })...)
 	return good[:goods], good[goods:]
 }
 

@@ -104,9 +104,7 @@ func (e evolution) pool(all []population, below, n int, aim tuners.Objective, d 
 	}
 	var every [][]float64
 	for _, p := range all {
-		for _, m := range p.Members {
-			every = append(every, m.At)
-		}
+		every = append(every, list.Of(p.Members, func(m member) []float64 { return m.At })...)
 	}
 	for range parents - len(out) + 1 {
 		out = append(out, e.mutant(every, d))

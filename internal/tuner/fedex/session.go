@@ -86,10 +86,7 @@ func (s *session) PlanRound(_ context.Context, r tuners.PlanRequest) (tuners.Pla
 		plan.Clients = []tuners.Params{s.configs[best]}
 		return plan, nil
 	}
-	plan.Clients = make([]tuners.Params, r.Slots)
-	for i, j := range s.picks(r, theta) {
-		plan.Clients[i] = s.configs[j]
-	}
+	plan.Clients = list.Of(s.picks(r, theta), func(j int) tuners.Params { return s.configs[j] })
 	return plan, nil
 }
 

@@ -1,6 +1,7 @@
 package fedex
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -54,9 +55,7 @@ func uniform(k, origin int) state {
 // theta returns the distribution over the configurations.
 func (s *state) theta() []float64 { return exp(s.Z) }
 
-func exp(z []float64) []float64 {
-	return list.Of(z, det.Exp)
-}
+func exp(z []float64) []float64 { return list.Of(z, det.Exp) }
 
 // at returns the distribution with which a round was planned, not after the round that is
 // observed; nil if that is not known any more.
@@ -200,8 +199,5 @@ func (s *state) denominator(schedule string, top float64) float64 {
 	case Auto:
 		d = math.Sqrt(float64(s.Updates))
 	}
-	if d == 0 {
-		return 1
-	}
-	return d
+	return cmp.Or(d, 1)
 }

@@ -14,6 +14,7 @@
 package fedoras
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -55,9 +56,7 @@ func readSettings(r *options.Reader, req tuners.ValidateRequest) settings {
 		tune: r.Whole("tune_rounds", 0, math.MaxInt32), tiers: r.Whole("tiers", 1, 64), population: r.Whole("population", 4, tuners.MaxPoints), generations: r.Whole("generations", 1, 1000),
 		mutation: r.Share("mutation"),
 	}
-	if s.tune == 0 {
-		s.tune = max(1, b.TrialRounds/5)
-	}
+	s.tune = cmp.Or(s.tune, max(1, b.TrialRounds/5))
 	s.supernet = b.TrialRounds - s.tune
 	r.Choices(req.Space.Matching(picks), `fedoras needs choices: use method "supernet" and a model with choices, such as mbv3-cifar`)
 	if len(r.Problems) > 0 {

@@ -6,6 +6,7 @@
 package pbt
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -65,9 +66,7 @@ func newPlan(r *options.Reader, req tuners.ValidateRequest) plan {
 	case p.population < 2 || p.population > affordable:
 		r.Problem("options.population", "population must be from 2 to %d, the most that budget.rounds = %d allows, not %d", affordable, b.Rounds, p.population)
 	}
-	if p.interval == 0 {
-		p.interval = max(1, b.TrialRounds/10)
-	}
+	p.interval = cmp.Or(p.interval, max(1, b.TrialRounds/10))
 	p.replaced = max(1, int(float64(quantile*float64(p.population))))
 	return p
 }

@@ -134,9 +134,7 @@ func (s *Standings) compare(ranks map[string]map[int][]float64) {
 					ahead[g] = append(ahead[g], ranks[b.Tuner][g][n]-own)
 				}
 			}
-			for _, row := range blocks {
-				all = append(all, row[i+1+k]-row[i])
-			}
+			all = append(all, list.Of(blocks, func(row []float64) float64 { return row[i+1+k] - row[i] })...)
 			p := stats.ManyFlips(all)
 			if math.IsNaN(p) { // all alike
 				p = 1

@@ -43,9 +43,7 @@ func (s *Study) arms() (arms []arm, where string) {
 	where, scores := s.AtRung(func(t *view.Trial) bool {
 		return t.Source == nil && (slices.Contains(drawing, s.Config.Tuner.Name) || t.Seq <= scored || float64(t.Number) < random)
 	})
-	for _, i := range slices.Sorted(maps.Keys(scores)) {
-		arms = append(arms, arm{i, scores[i]})
-	}
+	arms = append(arms, list.Of(slices.Sorted(maps.Keys(scores)), func(i int) arm { return arm{i, scores[i]} })...)
 	slices.SortStableFunc(arms, func(a, b arm) int { return s.Config.Aim().Compare(a.score, b.score) })
 	return arms, where
 }

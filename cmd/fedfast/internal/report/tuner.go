@@ -52,9 +52,7 @@ type heatRow struct {
 // heat maps numbers of notes over the rounds, NaN where a round has none.
 func (n *noted) heat(of string, rows []heatRow) *figure.Heat {
 	h := &figure.Heat{Of: of, Cells: make([][]float64, len(rows))}
-	for _, r := range rows {
-		h.Rows = append(h.Rows, r.name)
-	}
+	h.Rows = append(h.Rows, list.Of(rows, func(r heatRow) string { return r.name })...)
 	every := (len(n.rounds) + mostColumns - 1) / mostColumns
 	for i := 0; i < len(n.rounds); i += every {
 		h.Columns = append(h.Columns, strconv.Itoa(n.rounds[i]))

@@ -71,9 +71,7 @@ func (t *Trial) takeSlots(plan *fl.Plan, round int) {
 	} else {
 		plan.Clients = all[:1] // nobody came
 	}
-	for _, slot := range p.taken {
-		plan.Clients = append(plan.Clients, all[slot])
-	}
+	plan.Clients = append(plan.Clients, list.Of(p.taken, func(slot int) fl.ClientParams { return all[slot] })...)
 }
 
 // privatize replaces what a client tuner observes of a private round: each planned slot has

@@ -122,9 +122,7 @@ func begin(l *likelihood, features int) [][]float64 {
 		random[i].at = at
 		random[i].value, _ = l.at(hyper(at))
 	}
-	for _, e := range best(random, likeliest) {
-		all = append(all, e.at)
-	}
+	all = append(all, list.Of(best(random, likeliest), func(e end) []float64 { return e.at })...)
 	return all
 }
 

@@ -35,9 +35,7 @@ type Process struct {
 // length scale. It keeps x. The error is for hyperparameters under which the
 // covariance of the points is not positive definite, and for outcomes that are not
 // finite.
-func New(h Hyper, x [][]float64, y []float64) (*Process, error) {
-	return Prior(h).Given(x, y)
-}
+func New(h Hyper, x [][]float64, y []float64) (*Process, error) { return Prior(h).Given(x, y) }
 
 // Prior returns the process without observations.
 func Prior(h Hyper) *Process { return &Process{hyper: h, scale: 1} }
@@ -185,10 +183,7 @@ func standardise(y []float64) (z []float64, mean, scale float64) {
 	} else {
 		scale = 1
 	}
-	z = make([]float64, len(y))
-	for i, v := range y {
-		z[i] = (v - mean) / scale
-	}
+	z = list.Of(y, func(v float64) float64 { return (v - mean) / scale })
 	return z, mean, scale
 }
 
@@ -263,9 +258,7 @@ const (
 )
 
 // NormalPDF returns the density of the standard normal distribution.
-func NormalPDF(z float64) float64 {
-	return float64(invSqrt2Pi * det.Exp(-float64(z*z)/2))
-}
+func NormalPDF(z float64) float64 { return float64(invSqrt2Pi * det.Exp(-float64(z*z)/2)) }
 
 // NormalCDF returns the standard normal distribution function, within 1e-12 of it
 // relative to its value down to z = -37, below which it is no normal number. For

@@ -4,6 +4,7 @@
 package guided
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -25,9 +26,7 @@ type Plan struct {
 // than 20.
 func ReadPlan(r *options.Reader, b tuners.Budget, least, most int) Plan {
 	p := Plan{Initial: r.Whole("init", least, most), Trials: r.Trials(b, most)}
-	if p.Initial == 0 {
-		p.Initial = max(1, min(10, p.Trials/2))
-	}
+	p.Initial = cmp.Or(p.Initial, max(1, min(10, p.Trials/2)))
 	if len(r.Problems) == 0 && p.Initial >= p.Trials {
 		r.Problem("options.init", "%d random trials leave none of %d for the model: lower options.init or raise budget.rounds",
 			p.Initial, p.Trials)

@@ -79,9 +79,7 @@ func (r *Reader) Truth(name string) bool {
 }
 
 // Text returns a string.
-func (r *Reader) Text(name string) string {
-	return r.values.Text(name, r.defaults.Text(name, ""))
-}
+func (r *Reader) Text(name string) string { return r.values.Text(name, r.defaults.Text(name, "")) }
 
 // OneOf returns one of the strings. Anything else is a problem, and the default
 // stands in for it.

@@ -342,9 +342,7 @@ func joinedBy(between string, parts ...string) string {
 }
 
 // unit is what the progress counts.
-func unit(p study.Progress) string {
-	return cmp.Or(p.Unit, "round") + " "
-}
+func unit(p study.Progress) string { return cmp.Or(p.Unit, "round") + " " }
 
 // padded tells what has ended in a width that does not change.
 func padded(p study.Progress) string {

@@ -22,9 +22,7 @@ type Table struct {
 }
 
 // New returns a table with a head; no head is written when it is empty.
-func New(w io.Writer, head ...string) *Table {
-	return sized(w, screen.Columns(w), head)
-}
+func New(w io.Writer, head ...string) *Table { return sized(w, screen.Columns(w), head) }
 
 // sized returns a table for a terminal with the given number of columns.
 func sized(w io.Writer, columns int, head []string) *Table {

@@ -69,9 +69,7 @@ func proven(public, signature string, nonce []byte) bool {
 }
 
 // Token returns a random name that cannot be guessed.
-func Token() string {
-	return strings.ToLower(rand.Text())
-}
+func Token() string { return strings.ToLower(rand.Text()) }
 
 // signed returns the option with which a connection proves that it has a key.
 func signed(key nkeys.KeyPair) nats.Option {

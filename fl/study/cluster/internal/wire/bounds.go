@@ -54,9 +54,7 @@ func (h *Hello) Wrong() string {
 }
 
 // Plain makes the names in a hello safe to be shown and recorded.
-func (h *Hello) Plain() {
-	h.Host, h.CPU = oneline.Name(h.Host), oneline.Of(h.CPU)
-}
+func (h *Hello) Plain() { h.Host, h.CPU = oneline.Name(h.Host), oneline.Of(h.CPU) }
 
 // Wrong describes what is invalid in a request, empty for nothing; tag comes from the
 // study's blobs.

@@ -165,9 +165,7 @@ func Expand(t *store.Table) {
 	}
 	keys := slices.Sorted(maps.Keys(all))
 	t.Columns = slices.Delete(slices.Clone(t.Columns), at, at+1)
-	for _, key := range keys {
-		t.Columns = append(t.Columns, paramPrefix+key)
-	}
+	t.Columns = append(t.Columns, list.Of(keys, func(key string) string { return paramPrefix + key })...)
 	for i, row := range t.Rows {
 		row = slices.Delete(row, at, at+1)
 		for _, key := range keys {
