@@ -22,6 +22,8 @@ var runPages = map[string][]string{
 	"cmd/fedfast/docs/pytorch.md":  {"torch"},
 	"cmd/fedfast/docs/my-tuner.md": {"grpc"},
 	"cmd/fedfast/docs/python.md":   {"numpy"},
+
+	"cmd/fedfast/docs/get-tuner.md": {"grpc"},
 }
 
 // pageData are the folders of real data that pages need, by the pages.
@@ -175,7 +177,8 @@ func runBlock(t *testing.T, dir, commands string, env ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Env = append(append(os.Environ(), env...), "PWD="+dir, "PYTHONPATH="+python, "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env = append(append(os.Environ(), env...), "PWD="+dir, "PYTHONPATH="+python, "PYTHONDONTWRITEBYTECODE=1",
+		"XDG_DATA_HOME="+filepath.Join(dir, "home"))
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

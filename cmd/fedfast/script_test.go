@@ -1,6 +1,7 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
@@ -14,6 +15,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -63,6 +65,7 @@ func TestScripts(t *testing.T) {
 			"sametext":  sameText,
 			"stopat":    stopAt,
 			"waitlines": waitLines,
+			"wheel":     wheel,
 
 			"waitmetrics": waitMetrics,
 
@@ -73,9 +76,9 @@ func TestScripts(t *testing.T) {
 			if cond == "bf16" { // the processor has the instructions
 				return kernels.Current() != kernels.Generic && kernels.CheckBF16() == nil, nil
 			}
-			if cond == "torch" { // the Python that the program finds has PyTorch
+			if cond == "torch" || cond == "grpc" { // the Python that the program finds has it
 				return slices.ContainsFunc([]string{"python3", "/usr/bin/python3"}, func(python string) bool {
-					return hasModules(python, "torch")
+					return hasModules(python, cond)
 				}), nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
@@ -137,6 +140,32 @@ func gzipped(ts *testscript.TestScript, neg bool, args []string) {
 		keep -= cut
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b.Bytes()[:keep], 0o600))
+}
+
+// wheel FILE FROM=NAME...: packs files and folders under the names that they have in a wheel.
+func wheel(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: wheel FILE FROM=NAME...")
+	}
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, arg := range args[1:] {
+		from, to, _ := strings.Cut(arg, "=")
+		files, err := filepath.Glob(filepath.Join(ts.MkAbs(from), "*.py"))
+		ts.Check(err)
+		name := func(file string) string { return path.Join(to, filepath.Base(file)) }
+		if len(files) == 0 {
+			files, name = []string{ts.MkAbs(from)}, func(string) string { return to }
+		}
+		for _, file := range files {
+			member, err := w.Create(name(file))
+			ts.Check(err)
+			_, err = member.Write([]byte(ts.ReadFile(file)))
+			ts.Check(err)
+		}
+	}
+	ts.Check(w.Close())
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o600))
 }
 
 // repacked FROM TO PATTERN TEXT: puts a text in place of what a pattern matches in the lines of a

@@ -48,8 +48,8 @@ type Project struct {
 // Program is the file name of the tuner's program.
 func (p Project) Program() string { return "fedfast-tuner-" + p.Name }
 
-// Write writes the project. On an error nothing that it wrote is left.
-func (p Project) Write() (err error) {
+// Write writes the project. On an error nothing of it is left.
+func (p Project) Write() error {
 	if !nameForm.MatchString(p.Name) {
 		return fmt.Errorf("invalid tuner name %q: must contain only lowercase letters, digits, - and _", p.Name)
 	}
@@ -57,33 +57,20 @@ func (p Project) Write() (err error) {
 	if folders == nil {
 		return fmt.Errorf("unknown language %q; must be %s, %s or %s", p.Language, Go, Python, Optuna)
 	}
-	made, err := emptyDir(p.Dir)
-	if err != nil {
+	if err := emptyDir(p.Dir); err != nil {
 		return err
 	}
-	var written []string
-	defer func() {
-		if err == nil {
-			return
-		}
-		for _, file := range written {
-			_ = os.Remove(file) // the first error counts
-		}
-		if made {
-			_ = os.RemoveAll(p.Dir)
-		}
-	}()
 	for _, folder := range folders {
-		if written, err = p.copy(folder, written); err != nil {
-			return err
+		if err := p.copy(folder); err != nil {
+			return errors.Join(err, os.RemoveAll(p.Dir))
 		}
 	}
 	return nil
 }
 
-// copy writes the files of a folder of templates, and adds their paths to written.
-func (p Project) copy(folder string, written []string) ([]string, error) {
-	err := fs.WalkDir(files, folder, func(from string, entry fs.DirEntry, err error) error {
+// copy writes the files of a folder of templates.
+func (p Project) copy(folder string) error {
+	return fs.WalkDir(files, folder, func(from string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -103,10 +90,8 @@ func (p Project) copy(folder string, written []string) ([]string, error) {
 		if err := wholefile.Folder(filepath.Dir(target)); err != nil {
 			return err
 		}
-		written = append(written, target)
 		return wholefile.Write(target, []byte(content), mode)
 	})
-	return written, err
 }
 
 // file returns where a template goes and what it becomes.
@@ -190,18 +175,16 @@ func class(name string) string {
 	return b.String() + "Tuner"
 }
 
-// emptyDir makes a directory and says whether it was not there.
-func emptyDir(dir string) (made bool, err error) {
+// emptyDir makes a directory that is not there.
+func emptyDir(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return true, os.MkdirAll(dir, 0o755)
-	case err != nil:
-		return false, err
+		return os.MkdirAll(dir, 0o755)
 	case len(entries) > 0:
-		return false, fmt.Errorf("%s is not empty", dir)
+		return fmt.Errorf("%s is not empty", dir)
 	}
-	return false, nil
+	return err
 }
 
 // FindCheckout looks for fedfast's own module in the directories and above them. It

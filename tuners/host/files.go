@@ -67,23 +67,20 @@ func beside(path string) (dir string, files []string, err error) {
 		return "", nil, err
 	}
 	dir = filepath.Dir(path)
-	err = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+	from := os.DirFS(dir)
+	err = fs.WalkDir(from, ".", func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return err
+			return fmt.Errorf("%s: %w", dir, err)
 		case e.IsDir():
-			if name != dir && skipped(name) {
-				return fs.SkipDir
-			}
-			return nil
+			return Loadable(from, name)
 		case !slices.Contains(sources, strings.ToLower(filepath.Ext(name))):
 			return nil
 		case len(files) == maxFiles:
 			return errTooMany
 		}
-		short, err := filepath.Rel(dir, name)
-		files = append(files, short)
-		return err
+		files = append(files, filepath.FromSlash(name))
+		return nil
 	})
 	if errors.Is(err, errTooMany) {
 		return "", nil, fmt.Errorf("%s: more than %d source files next to this script, all of which count as part of it; move it to its own directory", path, maxFiles)
@@ -110,16 +107,17 @@ func safe(path string) error {
 	return nil
 }
 
-// skipped says whether a folder holds no sources of a tuner.
-func skipped(dir string) bool {
+// Loadable returns fs.SkipDir for a folder in a tuner's from which the tuner loads nothing:
+// hidden ones, virtual environments, studies.
+func Loadable(tuner fs.FS, dir string) error {
 	name := filepath.Base(dir)
-	if strings.HasPrefix(name, ".") || name == "__pycache__" || name == "node_modules" || name == "studies" {
-		return true
+	if dir != "." && (name[0] == '.' || slices.Contains([]string{"__pycache__", "node_modules", "studies"}, name)) {
+		return fs.SkipDir
 	}
 	for _, sign := range []string{"pyvenv.cfg", "study.db"} {
-		if _, err := os.Stat(filepath.Join(dir, sign)); err == nil {
-			return true
+		if _, err := fs.Stat(tuner, dir+"/"+sign); err == nil && dir != "." {
+			return fs.SkipDir
 		}
 	}
-	return false
+	return nil
 }

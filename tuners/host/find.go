@@ -4,6 +4,7 @@
 package host
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -58,6 +59,7 @@ type Paths struct {
 	Dirs    []string // directories for external tuners
 	Builtin []string // names that Serve knows
 	Attach  []Attach // tuners that run already, before all others
+	User    string   // the one of Dirs that is for tuners of this user alone; "" when there is none
 	Serve   []string // program and arguments that serve the built-in tuner whose name is appended
 }
 
@@ -77,7 +79,8 @@ func DefaultPaths(builtin []string, dirs ...string) (Paths, error) {
 		}
 	}
 	if data := dataDir(); data != "" {
-		p.Dirs = append(p.Dirs, filepath.Join(data, "fedfast", "tuners"))
+		p.User = filepath.Join(data, "fedfast", "tuners")
+		p.Dirs = append(p.Dirs, p.User)
 	}
 	p.Dirs = append(p.Dirs, filepath.Dir(self))
 	return p, nil
@@ -117,9 +120,6 @@ func Find(name string, p Paths) (Ref, error) {
 	for _, dir := range p.Dirs {
 		ref, err := external(dir, name)
 		if err == nil {
-			err = safe(ref.Path)
-		}
-		if err == nil {
 			return ref, nil
 		}
 		if !errors.Is(err, os.ErrNotExist) {
@@ -157,18 +157,27 @@ func fileName(name string) string {
 	return Prefix + name
 }
 
-// external looks for a tuner in one directory.
+// external looks in one directory for a tuner that nobody else can change.
 func external(dir, name string) (Ref, error) {
 	path, err := filepath.Abs(filepath.Join(dir, fileName(name)))
 	if err != nil {
 		return Ref{}, err
 	}
-	return program(name, path)
+	ref, err := program(name, path)
+	if err == nil {
+		err = safe(ref.Path)
+	}
+	return ref, err
 }
 
-// program checks a file that should be a tuner's program.
+// program checks a file that should be a tuner's program, or a folder of the
+// program's name that holds it.
 func program(name, path string) (Ref, error) {
 	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		path = filepath.Join(path, filepath.Base(path))
+		info, err = os.Stat(path)
+	}
 	if errors.Is(err, os.ErrNotExist) {
 		if to, linkErr := os.Readlink(path); linkErr == nil {
 			return Ref{}, fmt.Errorf("%s is a link to %s, which does not exist", path, to)
@@ -306,12 +315,7 @@ func (r Ref) Pinned(study string, pin Pin, allow string) (Ref, error) {
 }
 
 // known writes a text that may be missing.
-func known(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
-}
+func known(s string) string { return cmp.Or(s, "unknown") }
 
 // short cuts a checksum to what a person compares.
 func short(sum string) string {

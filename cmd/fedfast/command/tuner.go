@@ -27,7 +27,8 @@ func newTuner(a *app) *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE:  a.work(func(_ *cobra.Command, args []string) error { return serve(args[0]) }),
 	}
-	return group("tuner", "List, create and check tuners", newTunerList(a), newTunerNew(a), newTunerCheck(a), serve, newTunerAbandon(a))
+	return group("tuner", "List, create, check and install tuners",
+		newTunerList(a), newTunerNew(a), newTunerCheck(a), newTunerInstall(a), newTunerRemove(a), serve, newTunerAbandon(a))
 }
 
 // serve answers the host over the plugin protocol until the host ends.

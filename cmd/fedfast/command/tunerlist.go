@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/tuners"
 	"github.com/fedfast/fedfast/tuners/host"
 )
@@ -46,18 +47,16 @@ func (a *app) tunerEntries(ctx context.Context) ([]tunerEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries := []tunerEntry{}
-	for _, e := range host.List(ctx, paths, host.Options{Logger: a.newLog()}) {
-		d := e.Description
-		entry := tunerEntry{
-			tunerRef: refOf(e.Ref), Version: d.Version, Doc: d.Doc, Can: abilities(d), Trials: d.Trials, Rounds: d.Rounds, Skipped: e.Skipped,
-		}
-		for _, o := range d.Options {
-			entry.Options = append(entry.Options, option{o.Name, o.Default, o.Doc})
-		}
-		entries = append(entries, entry)
+	return list.Of(host.List(ctx, paths, host.Options{Logger: a.newLog()}), tunerEntryOf), nil
+}
+
+// tunerEntryOf is what `tuner list` says of a tuner.
+func tunerEntryOf(e host.Entry) tunerEntry {
+	d := e.Description
+	return tunerEntry{
+		tunerRef: refOf(e.Ref), Version: d.Version, Doc: d.Doc, Can: abilities(d), Trials: d.Trials, Rounds: d.Rounds, Skipped: e.Skipped,
+		Options: list.Of(d.Options, func(o tuners.Option) option { return option{o.Name, o.Default, o.Doc} }),
 	}
-	return entries, nil
 }
 
 // listTuners prints what tuners there are.

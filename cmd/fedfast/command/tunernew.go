@@ -38,12 +38,10 @@ func newTunerNew(a *app) *cobra.Command {
 func (a *app) newTunerProject(p scaffold.Project) error {
 	p.Dir = cmp.Or(p.Dir, p.Name)
 	if p.Language == scaffold.Go {
-		from := []string{p.Checkout}
-		if p.Checkout == "" {
-			from = []string{"."}
-			if self, err := os.Executable(); err == nil {
-				from = append(from, filepath.Dir(self))
-			}
+		self, _ := os.Executable() // else ""
+		from := []string{".", filepath.Dir(self)}
+		if p.Checkout != "" {
+			from = []string{p.Checkout}
 		}
 		found := scaffold.FindCheckout(from...)
 		if found == "" && p.Checkout != "" {

@@ -40,21 +40,8 @@ func unpack(ctx context.Context, archive, dir string, f *File) (err error) {
 	if err := os.RemoveAll(temp); err != nil { // from a call that was killed
 		return err
 	}
-	if err := os.Mkdir(temp, 0o755); err != nil {
-		return err
-	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	root, err := os.OpenRoot(temp)
-	if err != nil {
-		return err
-	}
-	u := &unpacker{ctx: ctx, root: root, left: slack + maxRatio*size(archive)}
-	if strings.HasSuffix(f.Name, ".zip") {
-		err = u.zip(archive)
-	} else {
-		err = u.tar(archive, f.Name)
-	}
-	if err := errors.Join(err, root.Close()); err != nil {
+	if err := Unpack(ctx, archive, temp, f.Name); err != nil {
 		return named(err)
 	}
 	for from, to := range f.Renames {
@@ -85,6 +72,24 @@ func unpack(ctx context.Context, archive, dir string, f *File) (err error) {
 		}
 	}
 	return wholefile.SyncFolder(dir)
+}
+
+// Unpack unpacks an archive to a new folder, as its name says: a zip or wheel, else a tar.
+func Unpack(ctx context.Context, archive, dir, name string) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	u := &unpacker{ctx: ctx, root: root, left: slack + maxRatio*size(archive)}
+	if ext := filepath.Ext(name); ext == ".zip" || ext == ".whl" {
+		err = u.zip(archive)
+	} else {
+		err = u.tar(archive, name)
+	}
+	return errors.Join(err, root.Close())
 }
 
 // syncBelow syncs a folder and those in it; their files are synced already.
@@ -257,9 +262,7 @@ type archiveError struct{ error }
 func (e *archiveError) Unwrap() error { return e.error }
 
 // wrong returns a fault of an archive.
-func wrong(format string, args ...any) error {
-	return &archiveError{fmt.Errorf(format, args...)}
-}
+func wrong(format string, args ...any) error { return &archiveError{fmt.Errorf(format, args...)} }
 
 var errBomb = wrong("unpacks to far more than any set of data does; it is not one")
 
