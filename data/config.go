@@ -142,8 +142,8 @@ type Config struct {
 	// eighth of their sides before they are normalized, "flip-crop" does both.
 	//
 	// augmentation of training images: flip mirrors half of them, crop shifts them by up to an eighth of
-	// their sides (4 of 32 pixels; black comes in), flip-crop does both; others are CIFAR's: fedex-cifar
-	// also changes validation images, as FedEx's code does; default: none
+	// their sides, flip-crop does both; others are CIFAR's: fedex-cifar also changes validation images, as
+	// FedEx's code does; default: none
 	Augment string `toml:"augment" of:"flip crop flip-crop fedex-cifar fedex-cifar-train crop24" also:"augmentation"`
 	// ImageMean and ImageStd normalize images when they are read: the byte k of a channel
 	// becomes (k/255 - mean) / std, a float x of it (x - mean) / std, each of the three

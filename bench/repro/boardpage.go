@@ -145,7 +145,7 @@ func (b *Board) Tables() []Table {
 // overview has a row for each method, from the tables of the federations.
 func overview(sets []Table) Table {
 	t := Table{
-		Title: "test errors in %, tuned (and by default); * differs from tuned FedAvg, p < 0.05 by Holm",
+		Title: "mean test errors in %, tuned (and by default); * differs from tuned FedAvg, p < 0.05 by Holm",
 		Head:  []string{"method"},
 		Rows:  list.Of(boardMethods, func(m string) []string { return []string{m} }),
 	}
@@ -156,9 +156,9 @@ func overview(sets []Table) Table {
 			t.Rows[i] = append(t.Rows[i], "-")
 		}
 		for _, r := range set.Rows {
-			byDefault, _, _ := strings.Cut(r[3], " ")
+			means := list.Of(r[1:4], func(cell string) string { mean, _, _ := strings.Cut(cell, " "); return mean })
 			t.Rows[slices.Index(boardMethods, r[0])][len(t.Head)-1] = fmt.Sprintf("%s (%s)%s",
-				strings.Trim(r[1]+", "+r[2], "-, "), byDefault, strings.Repeat("*", index(r[6] != "-" && r[6] < "0.05")))
+				strings.Trim(means[0]+", "+means[1], "-, "), means[2], strings.Repeat("*", index(r[6] != "-" && r[6] < "0.05")))
 		}
 	}
 	return t

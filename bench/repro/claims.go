@@ -106,7 +106,7 @@ func beyond(s stats.Sample) string {
 	case math.Abs(s.Mean) <= s.Half:
 		return notShown
 	case least > 1-stats.Confidence:
-		return fmt.Sprintf("%s: %d seeds, p of at least %s by signs", notShown, s.N, plainP(least))
+		return fmt.Sprintf("%s with %d seeds", notShown, s.N)
 	case s.Mean < 0:
 		return "no, the opposite"
 	}
@@ -206,48 +206,26 @@ const oneCell = `tuner.options.hi="0.5" --set tuner.options.samples="125"`
 
 // fedtuneSays compares the table of a set of data with the paper's global setting, with the
 // global rates that were tried beside it and with a table of one cell, under the paper's
-// method and under FedAdagrad; and a table whose cells were tuned together with the same
-// cells, tuned each by itself.
+// method; other methods and tables are on the paper's page.
 func (r *Report) fedtuneSays(set string) (ours, verdict string) {
 	name := "fedtune-table1/" + set
-	var texts, verdicts []string
-	add := func(what string, table *Row, control func(*Row) string) {
-		if table == nil {
-			return
-		}
-		ours, verdict := r.fedtuneBy(table, control)
-		texts, verdicts = append(texts, what+ours), append(verdicts, what+verdict)
+	plainly := func(row *Row) bool { return !strings.Contains(row.Variant, "method=") }
+	table := r.mostOf(name+"/table", func(row *Row) bool {
+		return plainly(row) && !strings.Contains(row.Variant, "tuner.options.")
+	})
+	if table == nil {
+		return notRun, open
 	}
-	of := func(row *Row, mark string) bool { return strings.Contains(row.Variant, mark) }
-	for _, method := range []struct{ what, mark string }{{"", ""}, {"with FedAdagrad ", "method=fedadagrad"}} {
-		same := func(row *Row) bool { return of(row, method.mark) && (method.mark != "" || !of(row, "method=")) }
-		table := r.mostOf(name+"/table", func(row *Row) bool { return same(row) && !of(row, "tuner.options.") })
-		add(method.what, table, func(row *Row) string {
-			switch {
-			case !same(row):
-			case row.Name == name+"/global":
-				return globalRate(row)
-			case row.Name == name+"/table" && of(row, oneCell):
-				return "a table of one cell"
-			}
-			return ""
-		})
-	}
-	const together = " --set tuner.options.mixed=true"
-	mixed := r.mostOf(name+"/table", func(row *Row) bool { return of(row, together) })
-	add("cells tuned together ", mixed, func(row *Row) string {
+	return r.fedtuneBy(table, func(row *Row) string {
 		switch {
-		case row.Name == name+"/global" && !of(row, "method="):
+		case !plainly(row):
+		case row.Name == name+"/global":
 			return globalRate(row)
-		case row.Name == name+"/table" && row.Variant == strings.Replace(mixed.Variant, together, "", 1):
-			return "the same cells tuned apart"
+		case row.Name == name+"/table" && strings.Contains(row.Variant, oneCell):
+			return "a table of one cell"
 		}
 		return ""
 	})
-	if texts == nil {
-		return notRun, open
-	}
-	return strings.Join(texts, "; "), strings.Join(verdicts, "; ")
 }
 
 // globalRate names the rate of a row of one global setting.
@@ -278,7 +256,7 @@ func (r *Report) fedtuneBy(table *Row, control func(*Row) string) (ours, verdict
 			broke++
 		}
 	}
-	return fmt.Sprintf("%s %% at best with the table (%s): %s; %d of %d trainings with it break down",
+	return fmt.Sprintf("%s %% at best (%s): %s; %d of %d trainings break down",
 		plain(table.Sample.Mean, 1), variantText(table.Variant), strings.Join(texts, ", "), broke, len(table.metrics)), strings.Join(verdicts, "; ")
 }
 

@@ -38,23 +38,23 @@ type Config struct {
 	// Haiku or GPT-2, or a .safetensors file with the weights; default: the model's own; a layer's own
 	// init takes precedence
 	Init string `toml:"init" also:"initializer initialization pretrained checkpoint"`
-	// format of the operands of matrix products: bf16 for AMD Zen 4 and later (AVX512_BF16), bf16-amx,
-	// with sums in another order, for Intel Xeons since Sapphire Rapids (AMX, on Linux); both with --cpu
-	// generic: slow, the same bits; weights, sums and all else are fp32
+	// format of the operands of matrix products, all else being fp32: bf16 for AMD Zen 4 and later
+	// (AVX512_BF16), bf16-amx, with sums in another order, for Intel Xeons since Sapphire Rapids (AMX, on
+	// Linux); --cpu generic computes the bits of both slowly
 	Precision string `toml:"precision" of:"fp32 bf16 bf16-amx" also:"dtype amp mixed_precision"`
 	// number of rounds of fedfast run; a study has budget.rounds
 	Rounds int `toml:"rounds" by:"run" in:"[1, inf)" also:"num_rounds communication_rounds iterations"`
 	// number of clients per round
 	Cohort int `toml:"cohort" in:"[1, inf)" also:"clients_per_round participants cohort_size sample_size"`
-	// how cohorts are sampled: at random without or with replacement, with it in proportion to their
-	// training samples, all then weighing equally (size: scheme I of arXiv:1907.02189), each client with
-	// probability cohort/clients (poisson), in passes over all clients in a random order (shuffle), by the
-	// highest losses among candidates (power of choice), by losses and seconds (oort), by the longest
-	// wait, or from one tier of equally fast clients (TiFL)
+	// how cohorts are sampled: at random without or with replacement, with it in proportion to training
+	// samples (size: scheme I of arXiv:1907.02189), each client with probability cohort/clients (poisson),
+	// in passes over all clients in a random order (shuffle), by the highest losses among candidates
+	// (power), by losses and seconds (oort), by the longest wait, or from one tier of equally fast clients
+	// (TiFL)
 	Sampling string `toml:"sampling" of:"without with size poisson shuffle power oort longest_waiting tiers" also:"selection client_selection selector sampler"`
-	// whether each trial draws its own cohorts or a round has the same clients in every trial (shared), so
-	// that trials do not differ by their clients; default: shared with the tuner halving, where clients
-	// are drawn at random and the study is not private, else own
+	// whether each trial draws its own cohorts or a round has the same clients in every trial (shared);
+	// default: shared with the tuner halving, where clients are drawn at random and the study is not
+	// private, else own
 	Cohorts string `toml:"cohorts" by:"tune" of:"own shared"`
 	// on a client result that is not finite: drop the client, which then scores the worst, or fail the
 	// trial
@@ -62,25 +62,22 @@ type Config struct {
 	// seed of all random draws
 	Seed uint64 `toml:"seed" in:"[0, inf)" also:"random_seed"`
 	// which rounds record digests, for fedfast study diff: some: of the global weights and the server's
-	// state, every N rounds, about 0.4 % of the time; all: after each round, and of each tensor that each
-	// client returns; changes no result
+	// state, every N rounds; all: after each round, and of each tensor that each client returns; changes
+	// no result
 	Digests string `toml:"digests" of:"some all"`
 	// metric to optimize: error and loss for all data (the error is 1 - recall for multi-label data, the
-	// RMSE for regression), accuracy for classes, recall and mean_ap for multi-label data, rmse, mae and
-	// r2 (mean over the outputs) for regression; roc_auc, pr_auc (average precision), f1,
-	// balanced_accuracy and log_loss for classes, of the second of two or the mean over more, from the
-	// probabilities of all scored samples together; seconds_to_goal is the simulated time until the global
-	// model reaches the accuracy eval.goal on validation samples: a trial that misses it within
-	// budget.trial_seconds ranks after the others, by its error; errors, losses, rmse, mae and seconds are
-	// minimized, the others maximized
+	// RMSE for regression), accuracy, roc_auc, pr_auc (average precision), f1, balanced_accuracy and
+	// log_loss for classes, recall and mean_ap for multi-label data, rmse, mae and r2 for regression;
+	// seconds_to_goal is the simulated time until the global model reaches the accuracy eval.goal on
+	// validation samples: a trial that misses it within budget.trial_seconds ranks after the others, by
+	// its error
 	Objective string `toml:"objective" by:"tune" of:"error loss accuracy roc_auc pr_auc f1 balanced_accuracy log_loss recall mean_ap rmse mae r2 seconds_to_goal" also:"metric"`
 	// all metrics to optimize, objective first, for a tuner that takes several: the study shows the Pareto
 	// front, and returns the model that is best in objective; error_p90, error_worst, error_variance and
-	// jain are, of the clients of a round's cohort, the 90th percentile of their errors, the mean of the
-	// highest tenth, the variance, and Jain's index of the accuracies (maximized); error_unseen is the
-	// global model's error on the validation samples of data.unseen_clients, error_unseen_adapted the
-	// error after these have adapted it; seconds_simulated, bytes_up, bytes_down and epsilon are of all
-	// rounds of a trial; default: objective alone
+	// jain are the 90th percentile, the mean of the highest tenth and the variance of the errors of a
+	// cohort's clients, and Jain's index of their accuracies (maximized); error_unseen and
+	// error_unseen_adapted are errors on data.unseen_clients, before and after these adapt the model; the
+	// rest are sums over a trial; default: objective alone
 	Objectives []string `toml:"objectives" by:"tune" of:"error loss accuracy roc_auc pr_auc f1 balanced_accuracy log_loss recall mean_ap rmse mae r2 error_p90 error_worst error_variance jain error_unseen error_unseen_adapted seconds_simulated bytes_up bytes_down epsilon" also:"multi_objective metrics"`
 	// bounds on metrics of objectives, such as "bytes_up <= 1e9" or "accuracy >= 0.5", for a tuner that
 	// takes them: trials beyond them rank after all others
@@ -181,9 +178,9 @@ type Server = hyper.Server
 // Norm holds the keys norm.*.
 type Norm struct {
 	// running statistics of batch normalization: average: the mean of the clients' (default); keep: each
-	// client keeps them with the scales and shifts (method fedbn); affine-shared: each client keeps the
-	// statistics alone (SiloBN); batch: the cohort computes those of each new model, in a pass over its
-	// training samples (static batch normalization)
+	// client keeps them with the scales and shifts (FedBN); affine-shared: each client keeps the
+	// statistics alone (SiloBN); batch: the cohort computes those of each new model (static batch
+	// normalization)
 	Statistics string `toml:"statistics" of:"average keep affine-shared batch" also:"batchnorm bn"`
 }
 
@@ -308,8 +305,8 @@ type Eval struct {
 	// training's multiply-adds
 	Every int `toml:"every" in:"[0, inf) or -1" also:"eval_every eval_interval test_every"`
 	// models that eval.every and eval.record_every measure: the global model, or the clients' personalized
-	// ones, see eval.adapt; auto: personalized in fedfast run with a method for these, eval.every = -1, no
-	// eval.goal and no eval.patience, else global
+	// ones, see eval.adapt; auto: personalized in fedfast run with a method for these, unless eval.every,
+	// eval.goal or eval.patience is set, else global
 	EveryTarget string `toml:"every_target" of:"auto global personalized"`
 	// number of clients for each measurement of eval.every, drawn anew each time, the same for all trials;
 	// 0: as for the final result, or as eval.every = -1 says
@@ -320,12 +317,11 @@ type Eval struct {
 	// before a trial's first round and after its last; 0: none; fedfast table record sets it
 	RecordEvery int `toml:"record_every" in:"[0, inf)" by:"tune"`
 	// models without federation, trained with as many samples, to compare with: local, each client alone;
-	// pooled, one model on the samples of all; with the tuned values and with those of the file, of which
-	// the lower validation loss counts
+	// pooled, one model on the samples of all
 	Baselines []string `toml:"baselines" of:"local pooled" also:"baseline"`
 	// early stopping: fedfast run, or a client tuner's single trial, stops after this number of
-	// consecutive measurements (eval.every) without a lower error on the clients' validation samples; the
-	// run then returns the model of the lowest one; 0: off
+	// measurements (eval.every) in a row without a lower error on validation samples, and returns the
+	// model of the lowest one; 0: off
 	Patience int `toml:"patience" in:"[0, inf)" also:"early_stopping early_stop"`
 }
 
@@ -343,8 +339,7 @@ type Budget struct {
 	// budget.seconds is set
 	TrialSeconds int `toml:"trial_seconds" in:"[1, 1e9]"`
 	// number of clients' updates that the server takes in all trials of a study, which its tuner spends
-	// instead of rounds: a rung ends at the first step that takes that update; what the step takes beyond
-	// it counts for the next rung
+	// instead of rounds: a rung ends at the first step that takes that update
 	Updates int `toml:"updates" in:"[1, 1e9]" also:"max_updates"`
 	// maximum number of updates of one trial, with budget.updates; in proportion if only that is set
 	TrialUpdates int `toml:"trial_updates" in:"[1, 1e9]"`

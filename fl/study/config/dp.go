@@ -24,9 +24,9 @@ type DP struct {
 	// dp.epsilon
 	Noise float64 `toml:"noise" in:"[0, 10000]" also:"noise_multiplier sigma z"`
 	// who adds the noise: central, the server to the sum of each round; local, each client to its own
-	// update; tree (DP-FTRL), the server to the sums of all rounds so far, and banded (DP-MF), the server
-	// by a banded matrix, both for sampling = "shuffle"; sample (DP-SGD), each client to its clipped
-	// gradients, which protects samples instead of clients; default: central
+	// update; tree (DP-FTRL), the server to the sums of all rounds so far; banded (DP-MF), the server by a
+	// banded matrix; sample (DP-SGD), each client to its clipped gradients, which protects samples instead
+	// of clients; default: central
 	Mechanism string `toml:"mechanism" of:"central local tree banded sample" also:"ftrl ldp sgd"`
 	// bands of the matrix of dp.mechanism = "banded", at most clients/cohort, of which each takes the
 	// memory of a model; default: that, at most 16
