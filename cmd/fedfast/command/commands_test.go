@@ -80,7 +80,11 @@ func commandsPage(t *testing.T) string {
 	}
 	count(root)
 	// A name that means several things is shared only in the meaning that most commands have.
-	shared := func(name, text string) bool { return times[text] > 2 || times[text] == 2 && len(texts[name]) == 1 }
+	shared := func(name, text string) bool {
+		return times[text] > 1 && !slices.ContainsFunc(texts[name], func(other string) bool {
+			return other != text && times[other] >= times[text]
+		})
+	}
 	p.WriteString("Flags of several commands, which the sections below only name:\n\n```\n")
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		for _, text := range texts[name] {
