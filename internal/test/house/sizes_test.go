@@ -24,7 +24,7 @@ const mostCode = 119000
 // lowers another by as much.
 var mayHold = map[string]int{
 	"bench":                            2762,
-	"bench/repro":                      4385,
+	"bench/repro":                      4364,
 	"cmd":                              19033,
 	"data":                             3196,
 	"data/sets":                        23,
