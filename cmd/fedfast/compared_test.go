@@ -44,7 +44,8 @@ func said(t *testing.T, dir string, names ...string) (terminal, page, served []s
 	}
 	client := &http.Client{Jar: jar}
 	query := url.Values{}
-	for _, name := range names {
+	query.Add("dir", names[0]) // the directory of all its seeds
+	for _, name := range names[1:] {
 		found, err := filepath.Glob(filepath.Join(dir, name, "seed-*"))
 		if err != nil {
 			t.Fatal(err)

@@ -12,9 +12,7 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/report"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
-	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/workdir"
-	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
@@ -98,7 +96,7 @@ func readStudies(ctx context.Context, args []string) (studies []*report.Study, e
 func eachStudy(args []string, f func(dir string) error) error {
 	seen := map[string]bool{}
 	for _, arg := range args {
-		dirs, err := studyDirs(arg)
+		dirs, err := workdir.Dirs(arg)
 		if err != nil {
 			return err
 		}
@@ -135,22 +133,4 @@ func whereIs(dir string) string {
 		dir = path
 	}
 	return dir
-}
-
-// studyDirs returns the directories of the studies in a directory: a single one, or
-// one per seed.
-func studyDirs(dir string) ([]string, error) {
-	if !workdir.HoldsSeeds(dir) {
-		return []string{dir}, nil
-	}
-	record, err := workdir.ReadSeeds(dir)
-	if err != nil {
-		return nil, err
-	}
-	c, err := config.Load(config.Source{Text: record.Config})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
-	}
-	dirs := list.Made(record.Seeds, func(i int) string { return workdir.SeedDir(dir, c.Seed+uint64(i)) })
-	return dirs, nil
 }

@@ -58,8 +58,8 @@ func newDiff(a *app) *cobra.Command {
 
 // diffSeeds compares the studies of several seeds, each with that of the same place.
 func (o *diffOptions) diffSeeds(ctx context.Context, a *app, args []string) error {
-	x, errX := studyDirs(args[0])
-	y, errY := studyDirs(args[1])
+	x, errX := workdir.Dirs(args[0])
+	y, errY := workdir.Dirs(args[1])
 	if err := errors.Join(errX, errY); err != nil {
 		return err
 	}

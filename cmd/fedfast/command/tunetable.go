@@ -183,9 +183,8 @@ func printTrials(w io.Writer, o *view.Overview, all bool) error {
 			}
 			rows.Rows[i] = append(row[:first:first], strings.Join(row[first:], " "))
 		}
-		if t = tableOf(w, append(rows.Head[:first:first], "hyperparameters"), rows.Rows); !all {
-			t.CutLast()
-		}
+		t = tableOf(w, append(rows.Head[:first:first], "hyperparameters"), rows.Rows)
+		t.LastBelow()
 	}
 	if err := t.Flush(); err != nil || len(rest) == 0 {
 		return err

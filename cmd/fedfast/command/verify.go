@@ -70,7 +70,7 @@ func (a *app) pack(ctx context.Context, dir, out, sign string) error {
 				"openssl genpkey -algorithm ed25519 -out FILE makes one", oneline.Path(sign))}
 		}
 	}
-	dirs, err := studyDirs(dir)
+	dirs, err := workdir.Dirs(dir)
 	if err != nil {
 		return err
 	}

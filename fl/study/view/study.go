@@ -259,7 +259,7 @@ func (s *Study) Overview(ctx context.Context) (*Overview, error) {
 	case o.PID > 0:
 		o.State = Running
 	}
-	b := &builder{o: o, fork: map[int]int{}, sent: map[int]int{}, stopped: map[int]bool{}}
+	b := &builder{o: o, fork: map[int]int{}, sent: map[int]int{}, decided: map[int]int{}, stopped: map[int]bool{}}
 	if err := s.view.Few(ctx, o.Seq, b.read, few...); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -45,10 +47,13 @@ type Rung struct {
 	// Values are the values of all objectives and constraints, by metric; nil with one objective.
 	Values map[string]float64
 	// Spent are the rounds that all trials together had run for the rungs up to this
-	// one, in the order in which they were recorded.
+	// one, in the order of the tuner's decisions: that in which trials at work together
+	// reach their rungs depends on the machine.
 	Spent int
 	At    time.Time
 	Seq   int64
+
+	decided int // which decision of the tuner led to it
 }
 
 // Score returns that of the newest rung, nil before the first.
@@ -127,7 +132,8 @@ type builder struct {
 	fork    map[int]int
 	sent    map[int]int
 	stopped map[int]bool
-	spent   int
+	decided map[int]int // with which decision a trial was sent to its newest rung
+	made    int         // decisions
 }
 
 // trial returns a trial that was opened, nil for one that was not.
@@ -153,7 +159,8 @@ func (b *builder) read(r store.Row) error {
 	for _, d := range e.Decisions {
 		switch d.Kind {
 		case tuners.Start, tuners.Resume, tuners.Fork:
-			b.sent[d.Trial] = d.ToRound
+			b.made++
+			b.sent[d.Trial], b.decided[d.Trial] = d.ToRound, b.made
 		case tuners.Stop:
 			b.stopped[d.Trial] = true
 		case tuners.Release, tuners.Wait, tuners.Done, tuners.Score, tuners.Local:
@@ -164,10 +171,10 @@ func (b *builder) read(r store.Row) error {
 		b.o.Trials = append(b.o.Trials, Trial{Number: e.Trial, Params: e.Opened.Params, Source: e.Opened.Source, Reference: e.Opened.Reference, First: e.Round, Rounds: e.Round, Opened: e.At, Last: e.At, Seq: e.Seq})
 	case store.KindRung:
 		if t := b.trial(e.Trial); t != nil {
-			if !t.Reference {
-				b.spent += e.Round - t.since(e.Round)
-			}
-			t.Rungs = append(t.Rungs, Rung{Round: e.Round, Score: *e.Score, Values: e.Values, Spent: b.spent, At: e.At, Seq: e.Seq})
+			t.Rungs = append(t.Rungs, Rung{
+				Round: e.Round, Score: *e.Score, Values: e.Values, Spent: e.Round - t.since(e.Round), At: e.At, Seq: e.Seq,
+				decided: b.decided[e.Trial],
+			})
 		}
 	case store.KindFail:
 		if t := b.trial(e.Trial); t != nil {
@@ -192,6 +199,14 @@ func (b *builder) finish(last map[int]store.Latest) {
 	}
 	if o.Mode == config.ModeRun {
 		o.Budget = o.Config.Rounds
+	}
+	var rungs []*Rung
+	for i := range o.Suggested() {
+		rungs = append(rungs, list.Made(len(o.Trials[i].Rungs), func(k int) *Rung { return &o.Trials[i].Rungs[k] })...)
+	}
+	slices.SortStableFunc(rungs, func(a, b *Rung) int { return cmp.Compare(a.decided, b.decided) })
+	for k, r := range rungs[min(1, len(rungs)):] {
+		r.Spent += rungs[k].Spent
 	}
 	longest := 0
 	for i := range o.Trials {

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -181,7 +182,7 @@ func checkFinished(t *testing.T, o *view.Overview, r *result.Result) {
 	if len(o.Finalists) != len(r.Finalists) || o.Finalists[0].Score != r.Finalists[0].Score {
 		t.Errorf("finalists %+v, want %+v", o.Finalists, r.Finalists)
 	}
-	spent, stopped := 0, 0
+	spent, stopped, first := 0, 0, []int(nil)
 	ref := o.Trials[len(o.Trials)-1]
 	if !ref.Reference || ref.Number != r.Reference.Number || ref.State != view.Completed {
 		t.Errorf("the configured values: %+v, want %+v", ref, r.Reference.Trial)
@@ -197,6 +198,10 @@ func checkFinished(t *testing.T, o *view.Overview, r *result.Result) {
 		for _, rung := range trial.Rungs {
 			spent = max(spent, rung.Spent)
 		}
+		first = append(first, trial.Rungs[0].Spent)
+	}
+	if !slices.IsSorted(first) { // all are sent to their first rung in the order of their numbers
+		t.Errorf("rounds spent for first rungs: %v, which depends on which trial was the faster one", first)
 	}
 	if spent != r.Rounds || stopped == 0 {
 		t.Errorf("%d rounds spent in the end, want %d; %d trials stopped", spent, r.Rounds, stopped)

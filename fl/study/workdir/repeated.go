@@ -14,6 +14,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
@@ -232,6 +233,23 @@ func ReadSeeds(path string) (*Seeds, error) {
 		return nil, fmt.Errorf("%s: does not list which of 1 to %d seeds were started; delete it and repeat the first command", name, MaxSeeds)
 	}
 	return s, nil
+}
+
+// Dirs returns the directories of the studies in a directory, whether they have begun or not: of a
+// single one, or of each seed.
+func Dirs(path string) ([]string, error) {
+	if !HoldsSeeds(path) {
+		return []string{path}, nil
+	}
+	record, err := ReadSeeds(path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := config.Load(config.Source{Text: record.Config})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return list.Made(record.Seeds, func(i int) string { return SeedDir(path, c.Seed+uint64(i)) }), nil
 }
 
 // Write keeps the record in a directory, which it makes if need be.

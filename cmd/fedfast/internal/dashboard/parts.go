@@ -2,7 +2,10 @@ package dashboard
 
 import (
 	"fmt"
+	"io/fs"
 	"net/http"
+	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,7 +13,9 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/report"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/view"
+	"github.com/fedfast/fedfast/fl/study/workdir"
 	"github.com/fedfast/fedfast/internal/figure"
+	"github.com/fedfast/fedfast/internal/store"
 )
 
 // part names a tab of a study's page.
@@ -137,7 +142,10 @@ const mostCompared = 50
 
 // read reads the studies that a request names, least or more.
 func (s *Server) read(r *http.Request, least int) (studies []*report.Study, err error) {
-	dirs := r.URL.Query()["dir"]
+	dirs, err := s.dirs(r.URL.Query()["dir"])
+	if err != nil {
+		return nil, err
+	}
 	if len(dirs) < least || len(dirs) > mostCompared {
 		return nil, requestError(fmt.Sprintf("dir: name from %d to %d studies", least, mostCompared))
 	}
@@ -154,6 +162,30 @@ func (s *Server) read(r *http.Request, least int) (studies []*report.Study, err 
 		studies = append(studies, st)
 	}
 	return studies, nil
+}
+
+// dirs replaces directories of several seeds by those of the seeds that have begun.
+func (s *Server) dirs(names []string) (all []string, err error) {
+	for _, name := range names {
+		if !filepath.IsLocal(filepath.FromSlash(name)) {
+			return nil, fmt.Errorf("study %s: %w", name, fs.ErrNotExist)
+		}
+		at := filepath.Join(s.Root, filepath.FromSlash(name))
+		if !workdir.HoldsSeeds(at) {
+			all = append(all, name)
+			continue
+		}
+		dirs, err := workdir.Dirs(at)
+		if err != nil {
+			return nil, err
+		}
+		for _, dir := range dirs {
+			if store.Exists(dir) {
+				all = append(all, path.Join(name, filepath.Base(dir)))
+			}
+		}
+	}
+	return all, nil
 }
 
 // compare tells what several studies came to together.

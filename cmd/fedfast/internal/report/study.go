@@ -171,7 +171,7 @@ func (s *Study) online() []step {
 			rungs = append(rungs, rung{s.Trials[i].Number, r})
 		}
 	}
-	slices.SortFunc(rungs, func(a, b rung) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortFunc(rungs, func(a, b rung) int { return cmp.Compare(a.Spent, b.Spent) })
 	var steps []step
 	best, test := math.NaN(), math.NaN()
 	for _, r := range rungs {

@@ -113,8 +113,8 @@ func (t *Table) measure(rows [][]string, head bool) []column {
 			switch {
 			case head && r == 0:
 				narrow = longestWord(cell)
-			case i == most-1 && t.cut:
-				narrow = min(wide, len(screen.Dots))
+			case i == most-1 && t.below:
+				narrow = min(wide, whole)
 			case i == most-1:
 				narrow = min(wide, least)
 			case wide > whole:
@@ -193,11 +193,7 @@ func (t *Table) line(b *strings.Builder, cells []string, p part) {
 				room -= w + gap
 			}
 		}
-		if i == last && t.cut {
-			wrapped[i] = []string{screen.Cut(cell, room)}
-			continue
-		}
-		if i == last && i > 0 && longestWord(cell) > room {
+		if i == last && i > 0 && (longestWord(cell) > room || t.below && screen.Width(cell) > room) {
 			wrapped[i], below = nil, cell
 			continue
 		}

@@ -18,7 +18,7 @@ type Table struct {
 	head    bool
 	rows    [][]string
 	right   bool
-	cut     bool
+	below   bool
 }
 
 // New returns a table with a head; no head is written when it is empty.
@@ -48,9 +48,9 @@ func (t *Table) Fits() bool {
 // AlignRight aligns all cells to the right, as for numbers.
 func (t *Table) AlignRight() { t.right = true }
 
-// CutLast cuts the cells of the last column where they do not fit the terminal, instead of
-// wrapping them.
-func (t *Table) CutLast() { t.cut = true }
+// LastBelow puts the cells of the last column below the others where they do not fit the terminal
+// beside them.
+func (t *Table) LastBelow() { t.below = true }
 
 // Row adds a row. Cells at its end may be left out.
 func (t *Table) Row(cells ...string) {
