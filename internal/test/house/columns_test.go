@@ -36,7 +36,7 @@ var longLines = map[string][2]int{
 	"fl/study/internal/replay":       {7, 0},
 	"fl/study/internal/trial":        {13, 0},
 	"fl/study/result":                {10, 5},
-	"fl/study/view":                  {34, 10},
+	"fl/study/view":                  {33, 10},
 	"fl/study/workdir":               {19, 0},
 	"internal/deal":                  {11, 0},
 	"internal/figure":                {14, 2},
