@@ -313,8 +313,7 @@ func TestSets(t *testing.T) {
 	var names []string
 	for _, s := range data.Sets() {
 		names = append(names, s.Name)
-		if s.Doc == "" || s.Input == "" || s.Classes == 0 && !s.Table && !strings.HasPrefix(s.Name, "npz-") &&
-			!strings.HasPrefix(s.Name, "parquet") || s.Clients == "" || s.Samples == "" ||
+		if s.Doc == "" || s.Input == "" || s.Classes == 0 && !s.OwnTest || s.Clients == "" || s.Samples == "" ||
 			s.Path == "" && !s.Synthetic && s.Name != "fashion-small" {
 			t.Errorf("facts are missing: %+v", s)
 		}
@@ -324,7 +323,8 @@ func TestSets(t *testing.T) {
 		"leaf-femnist", "leaf-shakespeare", "leaf-sent140", "leaf-celeba",
 		"cifar10", "cifar100", "synthetic", "tff-femnist", "tff-femnist-digits", "tff-shakespeare", "tff-cifar100",
 		"stackoverflow", "stackoverflow-tags", "stackexchange", "stackexchange-tags",
-		"npz-images", "npz-vectors", "npz-tokens", "parquet", "parquet-text", "csv", "parquet-columns", "glyphs",
+		"npz-images", "npz-vectors", "npz-tokens", "parquet", "image-folder", "parquet-text", "csv", "parquet-columns",
+		"glyphs",
 	}; !slices.Equal(names, want) {
 		t.Errorf("sets %q", names)
 	}

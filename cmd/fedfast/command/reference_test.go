@@ -323,7 +323,7 @@ func setList() string {
 	p := &page{}
 	p.WriteString("\n")
 	p.table("dataset", "what", "sample", "clients", "samples", "files")
-	own := regexp.MustCompile("^(npz|parquet|csv)")
+	own := regexp.MustCompile("^(npz|parquet|csv|image)")
 	for _, e := range setEntries() {
 		files := e.Path
 		switch {

@@ -313,6 +313,11 @@ func Find(path string, endings ...string) (train, test, notes []string, err erro
 	if below, _ := filepath.Glob(filepath.Join(quoted.Replace(path), deeper)); below != nil {
 		what = fmt.Sprintf("but in its folders: data.path = %q reads these", filepath.Join(path, deeper))
 	}
+	for _, deep := range []string{"*", "*/*", "*/*/*"} {
+		if below, _ := filepath.Glob(filepath.Join(quoted.Replace(path), deep, "*.[pj][np]*g")); below != nil {
+			what = `but pictures in its folders, which data.name = "image-folder" reads`
+		}
+	}
 	endingsOf := strings.Join(endings, ", ")
 	return nil, nil, nil, fmt.Errorf("%s: no %s file of training samples in it, nor in data/, %s", path, endingsOf, what)
 }

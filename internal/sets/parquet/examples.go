@@ -18,6 +18,7 @@ import (
 	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sets/picture"
 	"github.com/fedfast/fedfast/internal/sets/words"
+	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -49,32 +50,32 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 	depths := map[int]int{} // how many of these use how many bits
 	clear := false
 	fed := o.fed
-	err := o.each(ctx, "pictures", imageNames, "the bytes of PNG or JPEG", func(f *parquet.File, _, row int, v parquet.Value) error {
-		m, err := picture.Decode(v.Bytes, f.Budget, func(w, h int) error {
+	add := func(name string, encoded []byte, budget *memory.Budget) error {
+		m, err := picture.Decode(encoded, budget, func(w, h int) error {
 			if fed.C > 0 && (w != fed.W || h != fed.H) {
 				return fmt.Errorf("it has %d x %d pixels, the first one %d x %d; resize all to one size", w, h, fed.W, fed.H)
 			}
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("the picture of row %d: %w", row, err)
+			return fmt.Errorf("the picture of %s: %w", name, err)
 		}
 		if fed.C == 0 {
 			size := m.Bounds().Size()
-			fed.H, fed.W, fed.C = size.Y, size.X, picture.Channels(v.Bytes, m)
+			fed.H, fed.W, fed.C = size.Y, size.X, picture.Channels(encoded, m)
 		}
-		if fed.C == 1 && picture.Channels(v.Bytes, m) != 1 {
-			return fmt.Errorf("the picture of row %d has colours, the first one is grey; save all in one mode", row)
+		if fed.C == 1 && picture.Channels(encoded, m) != 1 {
+			return fmt.Errorf("the picture of %s has colours, the first one is grey; save all in one mode", name)
 		}
 		size := int64(fed.W * fed.H * fed.C)
 		if picture.Deep(m) {
 			size *= 3 // with those of 8 bits that they become
 		}
-		if err := f.Budget.Take(size); err != nil {
-			return fmt.Errorf("the pictures up to row %d: %w", row, err)
+		if err := budget.Take(size); err != nil {
+			return fmt.Errorf("the pictures up to %s: %w", name, err)
 		}
 		if picture.Deep(m) && len(pixels) > 0 || !picture.Deep(m) && len(deep) > 0 {
-			return fmt.Errorf("some pictures up to row %d have 8 bits a channel, others 16; save all in one mode", row)
+			return fmt.Errorf("some pictures up to %s have 8 bits a channel, others 16; save all in one mode", name)
 		}
 		o, ok := m.(interface{ Opaque() bool })
 		clear = clear || ok && !o.Opaque()
@@ -86,7 +87,17 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 			pixels = picture.Append(pixels, m, fed.C)
 		}
 		return nil
-	})
+	}
+	each := func() error {
+		return o.each(ctx, "pictures", imageNames, "the bytes of PNG or JPEG",
+			func(f *parquet.File, _, row int, v parquet.Value) error {
+				return add(fmt.Sprintf("row %d", row), v.Bytes, f.Budget)
+			})
+	}
+	if o.paths != nil {
+		each = func() error { return o.eachFile(ctx, add) }
+	}
+	err := each()
 	if err != nil {
 		return data.View{}, err
 	}

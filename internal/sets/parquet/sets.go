@@ -28,24 +28,31 @@ const (
 var doc = fmt.Sprintf("; a label: column %s, integers from 0, names or, to predict, floats; a client, if there is one: column %s", strings.Join(labelNames, ", "), strings.Join(clientNames, ", "))
 
 // Sets returns the sets of users' own data in Parquet's format: parquet, of pictures,
-// and parquet-text.
+// and parquet-text; and image-folder, of pictures in files of their own.
 func Sets() []data.Set {
-	set := func(info data.SetInfo, load func(*own, context.Context) (data.View, error)) data.Set {
-		info.Clients, info.Samples = "by the column of clients, else dealt", "as in the files"
-		info.Path, info.OwnTest = path, true
+	type samples func(*own, context.Context) (data.View, error)
+	set := func(info data.SetInfo, open func(*own, context.Context) error, load samples) data.Set {
+		info.Clients, info.Samples = cmp.Or(info.Clients, "by the column of clients, else dealt"), "as in the files"
+		info.Path, info.OwnTest = cmp.Or(info.Path, path), true
 		return data.Set{SetInfo: info, Load: func(ctx context.Context, cfg data.Config) (*data.Federation, []data.Examples, error) {
-			return loadOwn(ctx, cfg, load)
+			return loadOwn(ctx, cfg, open, load)
 		}}
 	}
 	return []data.Set{
 		set(data.SetInfo{
 			Name: "parquet", Kind: data.Image, Input: "as in the files",
 			Doc: "your own pictures of one size in PNG or JPEG: column " + strings.Join(imageNames, ", ") + ", their bytes, or Hugging Face's {bytes, path}" + doc,
-		}, (*own).images),
+		}, (*own).open, (*own).images),
+		set(data.SetInfo{
+			Name: "image-folder", Kind: data.Image, Input: "as in the files", Clients: "by the folders, else dealt",
+			Path: folders,
+			Doc: "your own pictures of one size in PNG or JPEG, in a folder for each class, as torchvision's ImageFolder has them, " +
+				"which may be in folders for training and test, and of clients",
+		}, (*own).walk, (*own).images),
 		set(data.SetInfo{
 			Name: "parquet-text", Kind: data.Tokens, Input: fmt.Sprintf("%d words", textLen), Vocab: words.Default, MaxVocab: words.Most,
 			Doc: "your own texts: column " + strings.Join(textNames, ", ") + "; the words are the data.vocab that the training texts have most, in lower case (ids: padding, words, others)" + doc,
-		}, (*own).texts),
+		}, (*own).open, (*own).texts),
 	}
 }
 
@@ -54,25 +61,25 @@ type own struct {
 	cfg     data.Config
 	fed     *data.Federation
 	files   []*parquet.File
-	train   int // files with training samples
-	first   int // training samples
+	paths   []string // of pictures, instead of files
+	train   int      // files with training samples
+	first   int      // training samples
 	labels  []int32
 	numbers []float32       // to predict, instead of labels
 	clients []string        // nil where there is no column
 	used    map[string]bool // columns
 }
 
-func loadOwn(ctx context.Context, cfg data.Config, load func(*own, context.Context) (data.View, error)) (fed *data.Federation, examples []data.Examples, err error) {
+func loadOwn(ctx context.Context, cfg data.Config, open func(*own, context.Context) error,
+	load func(*own, context.Context) (data.View, error),
+) (fed *data.Federation, examples []data.Examples, err error) {
 	o := &own{cfg: cfg, fed: &data.Federation{H: 1, W: 1}, used: map[string]bool{}}
 	defer func() {
 		for _, f := range o.files {
 			err = errors.Join(err, f.Close())
 		}
 	}()
-	if err := o.open(cfg.Path); err != nil {
-		return nil, nil, err
-	}
-	if err := cmp.Or(o.readLabels(ctx), o.readClients(ctx)); err != nil {
+	if err := open(o, ctx); err != nil {
 		return nil, nil, err
 	}
 	all, err := load(o, ctx)
@@ -89,7 +96,12 @@ func loadOwn(ctx context.Context, cfg data.Config, load func(*own, context.Conte
 		all = data.NumbersView(all, 1, o.numbers)
 	}
 	if o.clients == nil && cfg.Partition == "" {
-		return nil, nil, fmt.Errorf("%s has no column of clients, named %s: add one, or have the samples dealt, such as with data.partition = %q", cfg.Path, strings.Join(clientNames, ", "), deal.WayIID)
+		there := "column of clients, named " + strings.Join(clientNames, ", ") + ": add one"
+		if o.paths != nil {
+			there = "folders of clients, each with its classes: make them"
+		}
+		return nil, nil, fmt.Errorf("%s has no %s, or have the samples dealt, such as with data.partition = %q", cfg.Path, there,
+			deal.WayIID)
 	}
 	return o.fed, ownsets.ByClient(o.fed, all, o.clients, o.first), nil
 }
@@ -97,6 +109,9 @@ func loadOwn(ctx context.Context, cfg data.Config, load func(*own, context.Conte
 // unused notes columns that nothing is made of.
 func (o *own) unused() {
 	names, way := []string(nil), ""
+	if o.paths != nil {
+		return
+	}
 	for _, c := range o.files[0].Columns {
 		if name := c.Path[0]; !o.used[name] && !strings.HasPrefix(name, "__index_level_") { // of pandas
 			names, o.used[name] = append(names, name), true
@@ -110,9 +125,9 @@ func (o *own) unused() {
 	}
 }
 
-// open opens all files.
-func (o *own) open(path string) error {
-	train, test, notes, err := ownsets.Find(path, ".parquet")
+// open opens all files and reads the labels and the clients.
+func (o *own) open(ctx context.Context) error {
+	train, test, notes, err := ownsets.Find(o.cfg.Path, ".parquet")
 	if err != nil {
 		return err
 	}
@@ -130,9 +145,9 @@ func (o *own) open(path string) error {
 		}
 	}
 	if rows < 1 || rows > math.MaxInt32 {
-		return fmt.Errorf("%s: %d samples; there must be from 1 to %d", path, rows, math.MaxInt32)
+		return fmt.Errorf("%s: %d samples; there must be from 1 to %d", o.cfg.Path, rows, math.MaxInt32)
 	}
-	return nil
+	return cmp.Or(o.readLabels(ctx), o.readClients(ctx))
 }
 
 // readLabels reads the labels of all samples.

@@ -1004,12 +1004,13 @@ func opened(t *testing.T, cfg data.Config) string {
 // TestNothingThere: paths and folders without tables.
 func TestNothingThere(t *testing.T) {
 	dir := settest.Folder(t, map[string]string{
-		"empty.csv": "", "none/README.md": "x",
+		"empty.csv": "", "none/README.md": "x", "pictures/test/cat/1.png": "x",
 		"lines.csv": "\n\n", "head.csv": "y,x\n",
 	})
 	for path, want := range map[string]string{
 		"empty.csv": "empty.csv: the file is empty",
 		"none":      "none: no .csv, .tsv, .data, .txt file of training samples in it",
+		"pictures":  `but pictures in its folders, which data.name = "image-folder" reads`,
 		"nowhere":   "no such file or folder",
 		"*.tsv":     "no .csv, .tsv, .data, .txt file of training samples",
 		"lines.csv": "lines.csv: there are no rows",

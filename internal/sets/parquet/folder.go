@@ -1,0 +1,120 @@
+package parquet
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	ownsets "github.com/fedfast/fedfast/internal/sets/own"
+	"github.com/fedfast/fedfast/internal/sys/memory"
+	"github.com/fedfast/fedfast/internal/sys/oneline"
+	"github.com/fedfast/fedfast/internal/sys/regular"
+)
+
+// folders tells what data.path of pictures in files of their own is.
+const folders = "a folder with a folder of pictures for each class, such as DIR/cat/1.png; above these may be one for each " +
+	"client (DIR/ann/cat/1.png), and above all train and test (DIR/test/cat/1.png)"
+
+// walk finds the pictures in the folders of classes, their labels and their clients.
+func (o *own) walk(ctx context.Context) error {
+	type found struct{ path, class, client string }
+	var parts [3][]found
+	var left []string
+	err := filepath.WalkDir(o.cfg.Path, func(path string, entry fs.DirEntry, err error) error {
+		switch ending := strings.ToLower(filepath.Ext(path)); {
+		case err != nil || ctx.Err() != nil:
+			return cmp.Or(err, ctx.Err())
+		case strings.HasPrefix(entry.Name(), ".") && path != o.cfg.Path: // ._a.png is of a Mac
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case entry.IsDir():
+			return nil
+		case !slices.Contains([]string{".png", ".jpg", ".jpeg"}, ending):
+			left = append(left, entry.Name())
+			return nil
+		}
+		rel, _ := filepath.Rel(o.cfg.Path, filepath.Dir(path)) // it is below
+		above := strings.Split(filepath.ToSlash(rel), "/")
+		f, part := found{path: path, class: above[len(above)-1]}, ownsets.Train
+		above = slices.DeleteFunc(above[:len(above)-1], func(name string) bool {
+			p, named := ownsets.Part(name)
+			if named {
+				part = p
+			}
+			return named
+		})
+		_, isPart := ownsets.Part(f.class)
+		switch {
+		case len(above) > 1 || len(above) == 0 && isPart || rel == ".":
+			return fmt.Errorf("%s: lies in no folder of a class, or in too many; data.path must be %s", path, folders)
+		case len(above) == 1:
+			f.client = above[0]
+		}
+		parts[part] = append(parts[part], f)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if len(parts[ownsets.Test]) == 0 {
+		parts[ownsets.Test], parts[ownsets.Valid] = parts[ownsets.Valid], nil
+	}
+	for _, f := range parts[ownsets.Valid] {
+		left = append(left, filepath.Base(f.path))
+	}
+	if left != nil {
+		o.fed.Notes = append(o.fed.Notes, "files that are left out: "+oneline.Names(left))
+	}
+	o.first = len(parts[ownsets.Train])
+	if o.first == 0 {
+		return fmt.Errorf("%s: no pictures (.png, .jpg, .jpeg) for training in it; it must be %s", o.cfg.Path, folders)
+	}
+	var classes []string
+	for i, f := range slices.Concat(parts[ownsets.Train], parts[ownsets.Test]) {
+		first := parts[ownsets.Train][0]
+		if i >= o.first {
+			first = parts[ownsets.Test][0]
+		}
+		if (f.client == "") != (first.client == "") || f.client != "" && len(o.clients) < i {
+			return fmt.Errorf("%s: of this and %s one lies in the folder of a client, the other does not", f.path, o.paths[0])
+		}
+		if o.paths, classes = append(o.paths, f.path), append(classes, f.class); f.client != "" {
+			o.clients = append(o.clients, f.client)
+		}
+	}
+	o.labels, err = ownsets.Label(o.fed, "the folders", classes, nil)
+	return err
+}
+
+// eachFile calls with the content of each picture.
+func (o *own) eachFile(ctx context.Context, call func(name string, encoded []byte, budget *memory.Budget) error) error {
+	for _, path := range o.paths {
+		f, err := regular.Open(path)
+		if err != nil {
+			return err
+		}
+		info, err := f.Stat()
+		if err == nil {
+			err = memory.Check(info.Size())
+		}
+		var content []byte
+		if err == nil {
+			content, err = io.ReadAll(io.LimitReader(f, info.Size()))
+		}
+		if err := cmp.Or(ctx.Err(), errors.Join(err, f.Close())); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if err := call(path, content, memory.NewBudget(int64(len(content)))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
