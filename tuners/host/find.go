@@ -146,7 +146,10 @@ func Find(name string, p Paths) (Ref, error) {
 	if len(skipped) > 0 {
 		where += " (skipped: " + strings.Join(skipped, "; ") + ")"
 	}
-	return Ref{}, fmt.Errorf("tuner %q: %w; looked for %s in %s; built in: %s", name, ErrNotFound, fileName(name), where, strings.Join(p.Builtin, ", "))
+	if len(p.Builtin) > 0 {
+		where += "; built in: " + strings.Join(p.Builtin, ", ")
+	}
+	return Ref{}, fmt.Errorf("tuner %q: %w; looked for %s in %s", name, ErrNotFound, fileName(name), where)
 }
 
 // fileName is the file of an external tuner.
