@@ -191,9 +191,9 @@ func (e *studyEntry) stateText() string {
 func (e *studyEntry) score() string {
 	switch {
 	case e.BestScore != nil:
-		return e.scale.Text(*e.BestScore) + " " + e.scale.Metric
+		return e.scale.Text(*e.BestScore)
 	case e.BestSoFar != nil:
-		return "~" + e.scale.Text(e.BestSoFar.Score) + " " + e.scale.Metric
+		return "~" + e.scale.Text(e.BestSoFar.Score)
 	}
 	return "-"
 }

@@ -24,7 +24,7 @@ function head(s) {
   by("title").textContent = s.dir === "." ? s.path : s.dir;
   by("about").textContent = s.about;
   by("answer").replaceChildren(...s.answer.map((a, i) => make("p", a, i ? {} : { class: "answer" })), ...(s.verdict || []).map((v) => make("p", "Warning: " + v + ".", { class: "warn" })));
-  const steps = s.next.flatMap((n) => [make("p", n.why + ":"), make("code", n.command)]);
+  const steps = s.next.flatMap((n) => [make("p", n.why + ":"), copy(n.command)]);
   if (steps.length) by("answer").appendChild(make("details")).append(make("summary", "Next: " + s.next[0].why), ...steps);
   by("facts").textContent = [
     rounds(s) + " rounds",
