@@ -99,6 +99,23 @@ func TestBrief(t *testing.T) {
 		!strings.HasPrefix(notes[1], "not shown: allocs/round, ") {
 		t.Errorf("notes %q", notes)
 	}
+	wide := *r // with all that a row of a network may have
+	wide.Results = []bench.Result{{
+		Suite: "nn-forward", Name: "fedtune-2conv2dense", Threads: 1, Batch: 64, Shape: "32x32x3", Optimizer: "momentum",
+		Precision: "bf16-amx", Seconds: .123, GFLOPS: 100, PeakFraction: .5, SamplesPerSecond: 12345, Loss: 2.34567,
+		Gain: 1.23, Ratio: 3.21, Torch: []bench.Rival{
+			{Version: "2.6.0+debian", Precision: "bf16", Threads: 1, Compiled: true, SamplesPerSecond: 12345, Ratio: 3.21},
+			{Version: "2.6.0+debian", Precision: "fp32", Threads: 1, SamplesPerSecond: 1, Ratio: 3.21},
+		},
+	}}
+	rows, _ = wide.Brief(120, false)
+	for i := range rows[1] {
+		rows[1][i] += strings.Repeat(" ", max(0, len(rows[0][i])-len(rows[1][i])))
+	}
+	line := strings.Join(rows[1], "  ")
+	if len(line) > 120 || !strings.Contains(line, "(2.6.0+debian bf16 compiled 1 thread)") {
+		t.Errorf("%d columns: %q", len(line), line)
+	}
 	rows, notes = r.Brief(120, true) // PyTorch has a row, and what failed a note
 	if len(rows) != 5 || !slices.Contains(rows[2], "PyTorch , 2 processes") || slices.Contains(rows[0], "PyTorch") ||
 		!strings.Contains(notes[0], "PyTorch 2.6 bf16 failed") {

@@ -68,7 +68,10 @@ func without(rows [][]string, at int) {
 }
 
 // spare are the columns that a table gives up one after the other where it is too wide.
-var spare = []string{"allocs/round", "allocs/step", "GC stop", "outside nn", "of peak", "GFLOP/s", "per client", "memory", "optimizer", "of limit", "suite", "speed-up", "spread"}
+var spare = []string{
+	"allocs/round", "allocs/step", "GC stop", "outside nn", "of peak", "GFLOP/s", "per client", "memory", "optimizer", "of limit",
+	"suite", "speed-up", "spread", "loss", "threads", "shape",
+}
 
 // Brief returns the report for a screen: a table of as many columns as fit a width, with the
 // fastest PyTorch alone or, apart, each in a row of its own, and notes on what is not in it and
