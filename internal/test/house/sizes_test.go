@@ -23,7 +23,7 @@ const mostCode = 119000
 // blank lines, tests, generated files and internal/test. A change that raises one
 // lowers another by as much.
 var mayHold = map[string]int{
-	"bench":                            2762,
+	"bench":                            2765,
 	"bench/repro":                      4364,
 	"cmd":                              19041,
 	"data":                             3196,
