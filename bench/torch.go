@@ -145,7 +145,8 @@ func StartTorch(ctx context.Context, python string) (*Torch, error) {
 		}
 		lacks = append(lacks, fmt.Sprintf("%s: %v", t.python, err))
 	}
-	return nil, errors.Join(fmt.Errorf("no Python with PyTorch found (%s); install python3-torch and libopenblas0 on Debian, or choose an interpreter with --python or FEDFAST_PYTHON", strings.Join(lacks, "; ")), t.Close())
+	return nil, errors.Join(fmt.Errorf("no Python with PyTorch found (%s); install python3-torch and libopenblas0 on "+
+		"Debian, or choose an interpreter with --python or FEDFAST_PYTHON", strings.Join(lacks, "; ")), t.Close())
 }
 
 // Info says what runs.

@@ -12,7 +12,8 @@ func (f *Federation) check(examples []Examples) error {
 		floats, ids = 0, f.SeqLen
 	}
 	if floats+ids < 1 || f.Classes < 1 || f.Kind == Tokens && f.Vocab < 1 {
-		return fmt.Errorf("its federation must say the form of a sample (H, W and C, or SeqLen and Vocab) and Classes: %d x %d x %d, %d of %d tokens, %d classes", f.H, f.W, f.C, f.SeqLen, f.Vocab, f.Classes)
+		return fmt.Errorf("its federation must say the form of a sample (H, W and C, or SeqLen and Vocab) and Classes: %d "+
+			"x %d x %d, %d of %d tokens, %d classes", f.H, f.W, f.C, f.SeqLen, f.Vocab, f.Classes)
 	}
 	last := checked{}
 	central := slices.ContainsFunc(examples, func(e Examples) bool { return e.Central })

@@ -109,7 +109,8 @@ func (c *Config) checkSizes(s *SetInfo, bad func(string, ...any)) {
 	case ways > 0 && !s.Dealt && !c.dealt():
 		bad("data.sizes = %v, data.size_sigma = %v, data.size_exponent = %v: %s has its own clients; leave them out, or set data.partition", c.Sizes, c.SizeSigma, c.SizeExponent, s.Name)
 	case (ways > 0 || c.Samples > 0) && (c.Partition == deal.WayCapped || c.Partition == deal.WayBlocked):
-		bad("data.samples = %d, data.sizes = %v, data.size_sigma = %v, data.size_exponent = %v: data.partition = %q deals all samples, in sizes of its own; leave them out", c.Samples, c.Sizes, c.SizeSigma, c.SizeExponent, c.Partition)
+		bad("data.samples = %d, data.sizes = %v, data.size_sigma = %v, data.size_exponent = %v: data.partition = %q deals "+
+			"all samples, in sizes of its own; leave them out", c.Samples, c.Sizes, c.SizeSigma, c.SizeExponent, c.Partition)
 	case ways > 1:
 		bad("data.sizes = %v, data.size_sigma = %v, data.size_exponent = %v: use one of the three", c.Sizes, c.SizeSigma,
 			c.SizeExponent)

@@ -108,14 +108,17 @@ func (c *Config) split(fed *Federation, writers []Examples) error {
 		return errors.New(left.nobody(c))
 	}
 	if parts.files && left.testOnly > 0 && !c.Unseen && fed.Test.Len() == 0 && !slices.ContainsFunc(fed.Clients, func(cl Client) bool { return cl.Test.Len() > 0 }) {
-		return fmt.Errorf("data.split = %q: all %d test samples are of clients without training samples; set data.unseen = true, which evaluates such clients, or three numbers such as %q", c.Split, left.testOnlySamples, defaultSplit)
+		return fmt.Errorf("data.split = %q: all %d test samples are of clients without training samples; set data.unseen = "+
+			"true, which evaluates such clients, or three numbers such as %q", c.Split, left.testOnlySamples, defaultSplit)
 	}
 	if err := c.holdOut(fed); err != nil {
 		return err
 	}
 	fed.Notes = append(fed.Notes, left.notes(c, parts)...)
 	if c.Augment == AugmentFedEx {
-		fed.Notes = append(fed.Notes, fmt.Sprintf("validation images are changed at random, as training images are, so scores see them so (data.augment = %q, as FedEx's code); %q leaves them as they are", AugmentFedEx, AugmentFedExTrain))
+		fed.Notes = append(fed.Notes, fmt.Sprintf("validation images are changed at random, as training images are, so "+
+			"scores see them so (data.augment = %q, as FedEx's code); %q leaves them as they are", AugmentFedEx,
+			AugmentFedExTrain))
 	}
 	if parts.files {
 		fed.Notes = append(fed.Notes, c.filesNote(fed))

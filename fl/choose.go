@@ -53,9 +53,11 @@ func (c *Config) CheckSampler(s fleet.Sampler) error {
 	case s.Kind == fleet.Tiers && c.Fleet == nil:
 		problem = "tiers are of clients with unequal devices; add [fleet], or use \"without\""
 	case s.Kind == fleet.Power && s.Candidates > 0 && (s.Candidates < most || s.Candidates > clients):
-		return &key.Error{Key: "sampler.candidates", Problem: fmt.Sprintf(" = %d: must be at least %d, the clients that train, and at most the %d clients of %s", s.Candidates, most, clients, c.Data.Name)}
+		return &key.Error{Key: "sampler.candidates", Problem: fmt.Sprintf(" = %d: must be at least %d, the clients that "+
+			"train, and at most the %d clients of %s", s.Candidates, most, clients, c.Data.Name)}
 	case s.Kind == fleet.Tiers && most > clients/max(s.Tiers, 1):
-		return &key.Error{Key: "sampler.tiers", Problem: fmt.Sprintf(" = %d: a tier of the %d clients of %s has %d, but a round begins with %d; lower sampler.tiers or cohort", s.Tiers, clients, c.Data.Name, clients/max(s.Tiers, 1), most)}
+		return &key.Error{Key: "sampler.tiers", Problem: fmt.Sprintf(" = %d: a tier of the %d clients of %s has %d, but a "+
+			"round begins with %d; lower sampler.tiers or cohort", s.Tiers, clients, c.Data.Name, clients/max(s.Tiers, 1), most)}
 	default:
 		return nil
 	}

@@ -189,7 +189,8 @@ func New(cfg Config) (*Engine, error) {
 		cfg.Aggregation = DefaultAggregation()
 	}
 	aggregator, err := cfg.Aggregation.Aggregator()
-	if err := errors.Join(err, cfg.checkUpdates(), cfg.checkAggregator(&aggregator), cfg.CheckTime(cfg.Time), cfg.checkCohorts(), cfg.checkPrivacy(), cfg.CheckSampler(cfg.Sampler), cfg.checkStatistics()); err != nil {
+	if err := errors.Join(err, cfg.checkUpdates(), cfg.checkAggregator(&aggregator), cfg.CheckTime(cfg.Time),
+		cfg.checkCohorts(), cfg.checkPrivacy(), cfg.CheckSampler(cfg.Sampler), cfg.checkStatistics()); err != nil {
 		return nil, err
 	}
 	if err := cfg.CheckMemory(); err != nil {

@@ -128,7 +128,8 @@ func (t *Trial) clipped(c *contribution, norm float64, draws uint64) error {
 		return nil
 	}
 	if c.number != 0 {
-		return &key.Error{Key: "dp", Problem: fmt.Sprintf(": clients of method %q send a number besides the change of their weights, which is neither clipped nor noised; use a method such as \"fedavg\"", t.engine.cfg.Method.Name)}
+		return &key.Error{Key: "dp", Problem: fmt.Sprintf(": clients of method %q send a number besides the change of "+
+			"their weights, which is neither clipped nor noised; use a method such as \"fedavg\"", t.engine.cfg.Method.Name)}
 	}
 	if p.noises(LocalNoise) {
 		t.engine.release(c, norm, float64(t.clip[0]), kernels.Key(draws, purposeNoise))

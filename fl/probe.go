@@ -46,7 +46,8 @@ var probes = []Probe{
 	{Name: "delta_norm", Doc: "length of the client's change of the weights", of: func(s *Slot) float64 { return s.DeltaNorm }},
 	{Name: "seconds_simulated", Doc: "seconds of the client's round on a simulated phone, of a round those of its slowest client", of: func(s *Slot) float64 { return s.Seconds }},
 	{Name: "bytes_up", Doc: "bytes that the client sends", of: func(s *Slot) float64 { return float64(s.Up) }},
-	{Name: minCosine, Doc: "least cosine, over the local steps, of a gradient with the displacement that its step brings about (FATHOM)", Cost: everyStep, of: func(s *Slot) float64 { return s.MinCosine }},
+	{Name: minCosine, Doc: "least cosine, over the local steps, of a gradient with the displacement that its step " +
+		"brings about (FATHOM)", Cost: everyStep, of: func(s *Slot) float64 { return s.MinCosine }},
 	{Name: minPriorCosine, Doc: "least cosine of a gradient with the displacement before its step (FATHOM's text)", Cost: everyStep, of: func(s *Slot) float64 { return s.MinPriorCosine }},
 	{
 		Name: signAgreement, Round: true, Cost: "a pass over the weights a client",

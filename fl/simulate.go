@@ -62,7 +62,9 @@ func newFleet(c *Config, setup any) (*fleet.Fleet, error) {
 	cfg.SampleFLOPs = float64(flops)
 	f, err := fleet.New(cfg, c.Seed, clients)
 	if working := c.Time.Working(c.Cohort); err == nil && f.Able() < working {
-		return nil, &key.Error{Key: "fleet.memory", Problem: fmt.Sprintf(": %d of %d clients have the memory that local training takes, %.3g MB, but %d work at a time; lower cohort or client.batch, or take a smaller model", f.Able(), len(clients), float64(memory)/1e6, working)}
+		return nil, &key.Error{Key: "fleet.memory", Problem: fmt.Sprintf(": %d of %d clients have the memory that local "+
+			"training takes, %.3g MB, but %d work at a time; lower cohort or client.batch, or take a smaller model", f.Able(),
+			len(clients), float64(memory)/1e6, working)}
 	}
 	return f, err
 }

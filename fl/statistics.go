@@ -146,7 +146,8 @@ func (c *Config) checkBatches(p ClientParams, clients ...data.Client) error {
 		client := &clients[i]
 		n := client.Train.Len()
 		if p.DealsOne(n) {
-			return &key.Error{Key: "client.batch", Problem: fmt.Sprintf(" = %d: a batch of client %s, with %d training samples, has 1, and %s; set client.wrap = true, or another batch size", p.Batch, client.ID, n, needs)}
+			return &key.Error{Key: "client.batch", Problem: fmt.Sprintf(" = %d: a batch of client %s, with %d training "+
+				"samples, has 1, and %s; set client.wrap = true, or another batch size", p.Batch, client.ID, n, needs)}
 		}
 	}
 	return nil

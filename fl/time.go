@@ -17,7 +17,9 @@ func (c *Config) checkPlanned(t *fleet.Time) error {
 	if *t == c.Time {
 		return nil
 	}
-	if t.Mode != c.Time.Mode || t.Working(c.Cohort) > c.Time.Working(c.Cohort) || t.Versions(c.Cohort) > c.Time.Versions(c.Cohort) || t.Updates(c.Cohort) > c.Time.Updates(c.Cohort) || c.steady(&c.Time) && !c.steady(t) {
+	if t.Mode != c.Time.Mode || t.Working(c.Cohort) > c.Time.Working(c.Cohort) ||
+		t.Versions(c.Cohort) > c.Time.Versions(c.Cohort) || t.Updates(c.Cohort) > c.Time.Updates(c.Cohort) ||
+		c.steady(&c.Time) && !c.steady(t) {
 		return errors.New("plan: Time has another mode than Config.Time, or more clients or updates at a time, or it loses updates")
 	}
 	return c.CheckTime(*t)

@@ -63,7 +63,8 @@ func (e *Engine) begin(s Server, w []float32, number int) {
 func (e *Engine) emptyTrial(number, round int) *Trial {
 	t := &Trial{
 		engine: e, number: number, round: round, weights: e.cfg.Model.NewParams(),
-		server: e.newServer(), clients: e.newClients(), clip: e.newClip(), time: e.cfg.Time, sampler: e.cfg.Sampler, updates: e.cfg.Updates, aggregation: e.cfg.Aggregation, versions: map[int]Version{}, jobs: map[uint64]ClientParams{},
+		server: e.newServer(), clients: e.newClients(), clip: e.newClip(), time: e.cfg.Time, sampler: e.cfg.Sampler,
+		updates: e.cfg.Updates, aggregation: e.cfg.Aggregation, versions: map[int]Version{}, jobs: map[uint64]ClientParams{},
 	}
 	if t.chooser = t.newChooser(); t.chooser != nil {
 		t.chooser.Reset(nil)

@@ -2,7 +2,10 @@ package kernels
 
 import "unsafe"
 
-var poolGeneric = poolTable{forward: pool2x2Generic, backward: pool2x2BackwardGeneric, forwardAny: poolAnyGeneric, backwardAny: poolAnyBackwardGeneric, mean: poolMeanGeneric, meanBackward: poolMeanBackwardGeneric}
+var poolGeneric = poolTable{
+	forward: pool2x2Generic, backward: pool2x2BackwardGeneric, forwardAny: poolAnyGeneric,
+	backwardAny: poolAnyBackwardGeneric, mean: poolMeanGeneric, meanBackward: poolMeanBackwardGeneric,
+}
 
 // pool2x2Generic is the row function for 2 x 2 windows, stated as the general one.
 func pool2x2Generic(dst []float32, idx []uint8, top, bottom []float32, c int) {

@@ -167,7 +167,8 @@ func overview(sets []Table) Table {
 // errors is the table of a federation.
 func (s *boardResults) errors() Table {
 	t := Table{
-		Title: fmt.Sprintf("%s: %s. %d rounds a training, %d a study with the reference. Test errors in %%, means over %d other splits; gain and difference are paired, with 90 %% intervals; p by Holm for all of the table",
+		Title: fmt.Sprintf("%s: %s. %d rounds a training, %d a study with the reference. Test errors in %%, means over %d "+
+			"other splits; gain and difference are paired, with 90 %% intervals; p by Holm for all of the table",
 			s.name, s.doc, s.rounds, s.methods[0].search.End.Rounds, boardSeeds),
 		Head: []string{"method", "one model for all, tuned", "own models, tuned", "default", "gain over default", "less FedAvg", "p", "rank by default, tuned", "million samples", "core-seconds", ""},
 	}

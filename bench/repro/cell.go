@@ -74,7 +74,8 @@ func Cells() []Cell {
 
 // Comparisons returns the papers' claims about pairs of cells.
 func Comparisons() []Comparison {
-	return slices.Concat(fedexClaims(), figureClaims(), workshopClaims(), pairedClaims(), ablationClaims(), fathomClaims(), fedtuneClaims(), nasClaims(), deviceClaims(), pfllibClaims(), privateClaims())
+	return slices.Concat(fedexClaims(), figureClaims(), workshopClaims(), pairedClaims(), ablationClaims(),
+		fathomClaims(), fedtuneClaims(), nasClaims(), deviceClaims(), pfllibClaims(), privateClaims())
 }
 
 // Select returns the cells of a name: the one, or all below it.

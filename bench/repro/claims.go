@@ -44,7 +44,11 @@ func AbstractClaims(all []*Metrics) (Table, error) {
 		published, interval := publishedGains("fedex-table1/" + set.name)
 		t.Rows = append(t.Rows, []string{several + set.title, published + "; " + interval, ours, verdict})
 	}
-	t.Rows = append(t.Rows, []string{"FedEx: a variant tunes the clients' step size (Theorem 4.1)", "regret of at most ((m/tau)^(1/3) + V) m^(1/2)", "0.39 after 16,384 tasks, bound 1.81 (`TestRegretOfTheorem41` of internal/tuner/fedex)", "holds"})
+	t.Rows = append(t.Rows, []string{
+		"FedEx: a variant tunes the clients' step size (Theorem 4.1)",
+		"regret of at most ((m/tau)^(1/3) + V) m^(1/2)", "0.39 after 16,384 tasks, bound 1.81 (`TestRegretOfTheorem41` of " +
+			"internal/tuner/fedex)", "holds",
+	})
 
 	gain := func(sets ...fedtuneSet) string {
 		texts := list.Of(sets, func(set fedtuneSet) string { return plain(set.accuracy[1]-set.accuracy[0], 1) })

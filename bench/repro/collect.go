@@ -54,7 +54,10 @@ func collect(ctx context.Context, dir string, head Head, fed *data.Federation, m
 	}
 	m := &Metrics{Head: head}
 	if s.Run != nil {
-		m.End = End{Kind: "end", Measure: s.Run.Measure, Curve: s.Run.Curve, Goal: s.Run.Goal, Rounds: s.Run.Rounds, Seconds: rounded(s.Run.Seconds), SHA256: s.Run.WeightsSHA256, Dropped: &s.Run.Dropped}
+		m.End = End{
+			Kind: "end", Measure: s.Run.Measure, Curve: s.Run.Curve, Goal: s.Run.Goal, Rounds: s.Run.Rounds,
+			Seconds: rounded(s.Run.Seconds), SHA256: s.Run.WeightsSHA256, Dropped: &s.Run.Dropped,
+		}
 		if board {
 			m.End.Best, m.End.Examples = returned(&result.Chosen{Round: s.Run.Rounds, Errors: s.Run.Errors}), s.Run.Examples
 		}

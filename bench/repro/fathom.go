@@ -97,7 +97,9 @@ func fathomTraining(set fathomSet, row fathomRow, method string) *Training {
 	t := &Training{
 		Key: set.key + row.name + "-" + method, Mode: config.ModeTune, Preset: set.preset, Seeds: 10, Needs: set.needs, Shrink: shrinkFathom,
 		Sets: []string{"tuner.options.clip_logs=false", `init="haiku"`}, AsPaper: []string{"tuner.options.as_paper=true", "client.floor=true"},
-		Switches: []string{"as the authors' code, not the paper's text: only what clients get is bounded, the local cosine is not multiplied by the learning rate and takes each step's gradient with the change after it, and the number of local steps is rounded up"},
+		Switches: []string{"as the authors' code, not the paper's text: only what clients get is bounded, the local cosine " +
+			"is not multiplied by the learning rate and takes each step's gradient with the change after it, and the number " +
+			"of local steps is rounded up"},
 		Deviates: slices.Clone(set.deviates),
 	}
 	t.Sets = append(t.Sets, set.sets...)

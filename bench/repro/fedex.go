@@ -29,7 +29,8 @@ var fedexSets = []fedexSet{
 		[]string{"data.iid=false"},
 		[]string{"data.iid=true"},
 		[]string{"as the authors' code, not the paper's text: a writer's samples are split in stored order, not at random"},
-		[]string{"files that LEAF has cut into training and test already: the end of a writer's samples, which are stored by class, is mostly LEAF's test part, so validation and test have different classes"},
+		[]string{"files that LEAF has cut into training and test already: the end of a writer's samples, which are stored " +
+			"by class, is mostly LEAF's test part, so validation and test have different classes"},
 	},
 	{"cifar10-iid", "cifar10-fedex", "cifar10", nil, nil, nil, nil},
 }
@@ -104,7 +105,8 @@ func fedexTraining(set fedexSet, wrapper, target, tuning string) *Training {
 	}
 	if wrapper == "rs" {
 		t.AsPaper = append(t.AsPaper, randomAsPaper[set.needs]...)
-		t.Switches = append(t.Switches, "as the authors' code, not the paper's text: random search has 5 arms of 800 rounds (FEMNIST: 10 of 200), where appendix C.3 has 27 arms, which is 148 rounds each (74) of the same budget")
+		t.Switches = append(t.Switches, "as the authors' code, not the paper's text: random search has 5 arms of 800 "+
+			"rounds (FEMNIST: 10 of 200), where appendix C.3 has 27 arms, which is 148 rounds each (74) of the same budget")
 	}
 	if tuning == "alone" {
 		t.ClientTuner = "none"

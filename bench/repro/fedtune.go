@@ -230,7 +230,8 @@ func sideTrials(m *Metrics) (float64, bool) {
 
 func fedtuneClaims() []Comparison {
 	claims := []Comparison{{
-		Name: "fedtune-fig7/fedadagrad", Claim: "the table beats global tuning with FedAdagrad, too", Words: "about 4", New: "fedtune-fig7/fedadagrad/table", Old: "fedtune-fig7/fedadagrad/global", Higher: true,
+		Name: "fedtune-fig7/fedadagrad", Claim: "the table beats global tuning with FedAdagrad, too", Words: "about 4",
+		New: "fedtune-fig7/fedadagrad/table", Old: "fedtune-fig7/fedadagrad/global", Higher: true,
 	}}
 	for _, set := range fedtuneSets {
 		name := "fedtune-table1/" + set.name

@@ -162,8 +162,15 @@ func bySeed(r *Row) map[int]*Metrics {
 // pairTable returns the comparison of arms that are seeds of their own.
 func (r *Report) pairTable() Table {
 	arms := Table{
-		Title: fmt.Sprintf("arm by arm: by how many points the first of two arms of the same hyperparameters ends with a lower test error on all clients, with its 90 %% interval (validation: the mean of the last %d rounds; an arm has learnt when it ends below %v %%)", armRounds, 100*learntBelow),
-		Head:  []string{"experiment", "pairs so far", "test error", "p (exact, by signs)", "pairs for +- 1 point", "single pairs", "validation error", "where one has learnt", "such pairs", "where both have", "such pairs", "only the first, the second", "models of the best scores", "entropy below 0.1 nats from round (median), in arms never", "above ln 2 again, of arms", "seconds a pair", "variant"},
+		Title: fmt.Sprintf("arm by arm: by how many points the first of two arms of the same hyperparameters ends with a "+
+			"lower test error on all clients, with its 90 %% interval (validation: the mean of the last %d rounds; an arm has "+
+			"learnt when it ends below %v %%)", armRounds, 100*learntBelow),
+		Head: []string{
+			"experiment", "pairs so far", "test error", "p (exact, by signs)", "pairs for +- 1 point",
+			"single pairs", "validation error", "where one has learnt", "such pairs", "where both have", "such pairs",
+			"only the first, the second", "models of the best scores", "entropy below 0.1 nats from round (median), in arms " +
+				"never", "above ln 2 again, of arms", "seconds a pair", "variant",
+		},
 	}
 	for i := range r.Verdicts {
 		p := &r.Verdicts[i].Pairs
@@ -172,7 +179,9 @@ func (r *Report) pairTable() Table {
 		}
 		arms.Rows = append(arms.Rows, []string{
 			p.Name, strconv.Itoa(p.N), withInterval(p.Test), plainP(p.P), plainCount(p.Needed), plain(p.Least, p.Least) + " .. " + plain(p.Most, p.Most), withInterval(p.Validation),
-			withInterval(p.Learnt), strconv.Itoa(p.Learnt.N), withInterval(p.Both), strconv.Itoa(p.Both.N), fmt.Sprintf("%d, %d", p.First, p.Second), withInterval(p.Best), p.decided(), p.again(), plainCount(p.Seconds), variantText(p.Variant),
+			withInterval(p.Learnt), strconv.Itoa(p.Learnt.N), withInterval(p.Both), strconv.Itoa(p.Both.N),
+			fmt.Sprintf("%d, %d", p.First, p.Second), withInterval(p.Best), p.decided(), p.again(), plainCount(p.Seconds),
+			variantText(p.Variant),
 		})
 	}
 	return arms
@@ -192,7 +201,8 @@ var pairedSets = []pairedSet{
 			"femnist-redealt", "femnist-fedex", "leaf-femnist",
 			[]string{"data.iid=true", "data.partition=dirichlet", "data.alpha=0.3", "data.clients=101"},
 			nil, nil,
-			[]string{"the paper's clients are writers; these are dealt all writers' samples anew by classes (Dirichlet, 0.3), and a client's are shuffled before they are split, so that its validation and test examples are alike"},
+			[]string{"the paper's clients are writers; these are dealt all writers' samples anew by classes (Dirichlet, 0.3), " +
+				"and a client's are shuffled before they are split, so that its validation and test examples are alike"},
 		}, 120, 200,
 	},
 	{fedexSet{"cifar10", "cifar10-fedex", "cifar10", nil, nil, nil, nil}, 80, 800},

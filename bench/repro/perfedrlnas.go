@@ -41,7 +41,8 @@ var nasArms = []nasArm{
 	{name: "fedbabu", method: "fedbabu", sets: []string{"client.head_epochs=2"}, deviates: nasHead, claim: "networks of the clients' own beat FedBABU on a fixed one"},
 	{
 		name: "heterofl", method: "heterofl", // no opponent: see its deviations
-		deviates: []string{"HeteroFL's clients have the widths 1, 1/2, 1/4, 1/8 and 1/16 in turn, each as often as another, and are tested with the sub-networks that they are sent, which they do not train further"},
+		deviates: []string{"HeteroFL's clients have the widths 1, 1/2, 1/4, 1/8 and 1/16 in turn, each as often as " +
+			"another, and are tested with the sub-networks that they are sent, which they do not train further"},
 	},
 }
 
@@ -54,9 +55,13 @@ func nasTraining(arm nasArm) *Training {
 		Sets: append([]string{"client.lr_min=0.01", "eval.every=0"}, arm.sets...),
 		Deviates: append([]string{
 			"networks for 32 x 32 pixels of 4 to 47 MFLOP, with group normalisation, where the paper's have 224 x 224 pixels and 59 to 540 MFLOP: ours",
-			"20 clients of 595 training, 201 validation and 164 test images and 2 local epochs, where the paper has 100 clients of 600 and 600 and 5 epochs; each trains in 75 of 300 rounds, as in 75 of 1,500",
-			"policies learn from validation errors and reports are of test images, where the authors' code has the test images for both; the reported error is that after the last round, not a mean of the clients' best ones",
-			"a learning rate that falls from 0.1 to 0.01 along half a cosine: ours; at 0.01 each client trains what it is left with for 2 epochs more before it is tested (FedAvg after 60 rounds: 19 % validation error, at 0.03 21 %, at 0.1 32 %)",
+			"20 clients of 595 training, 201 validation and 164 test images and 2 local epochs, where the paper has 100 " +
+				"clients of 600 and 600 and 5 epochs; each trains in 75 of 300 rounds, as in 75 of 1,500",
+			"policies learn from validation errors and reports are of test images, where the authors' code has the test " +
+				"images for both; the reported error is that after the last round, not a mean of the clients' best ones",
+			"a learning rate that falls from 0.1 to 0.01 along half a cosine: ours; at 0.01 each client trains what it is " +
+				"left with for 2 epochs more before it is tested (FedAvg after 60 rounds: 19 % validation error, at 0.03 21 %, " +
+				"at 0.1 32 %)",
 		}, arm.deviates...),
 	}
 	if arm.method != "" { // a study of one trial, too, of the only learning rate
@@ -67,7 +72,8 @@ func nasTraining(arm nasArm) *Training {
 		return t
 	}
 	t.AsPaper = []string{"client_tuner.options.as_paper=true", "server.holders=true", "server.weighted=false"}
-	t.Switches = []string{"as the authors' code, not the paper's text: Adam's beta2 is 0.999, and the supernet moves by the clients' mean change, in which one that does not hold a weight has not changed it"}
+	t.Switches = []string{"as the authors' code, not the paper's text: Adam's beta2 is 0.999, and the supernet moves by " +
+		"the clients' mean change, in which one that does not hold a weight has not changed it"}
 	return t
 }
 
@@ -116,7 +122,8 @@ func nasCells() []Cell {
 		t := nasTraining(arm)
 		t.Key = "perfedrlnas-new-clients-" + arm.name
 		t.Sets = append(t.Sets, "data.unseen_clients=5")
-		t.Deviates = append(t.Deviates, "5 of the 20 clients never take part: each trains for two epochs from the last model before it is tested, with the network that the mean of the others' policies finds likeliest")
+		t.Deviates = append(t.Deviates, "5 of the 20 clients never take part: each trains for two epochs from the last "+
+			"model before it is tested, with the network that the mean of the others' policies finds likeliest")
 		cells = append(cells, Cell{
 			Name: nasNew + "/" + arm.name, Paper: nasPaper, Where: "no table", Unit: "% test error of new clients", Instead: "not published", Training: t,
 			Measure: func(m *Metrics) (float64, bool) { return m.End.newClients(), true },

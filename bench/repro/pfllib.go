@@ -52,8 +52,9 @@ var pfllibArms = []pfllibArm{
 	},
 	{
 		method: "pfedme", published: []Published{{Mean: 97.25, SD: 0.17}, {Mean: 99.35, SD: 0.14}}, own: true, adapt: true,
-		sets:     []string{"client.lambda=15", "client.inner_lr=0.01", "client.inner_steps=5", "server.weighted=true"},
-		deviates: []string{"pFedMe has its paper's lambda of 15 and a server rate of 1, where the defaults of PFLlib's code are 1 and 0; its models are measured after training from the broadcast one, not as the last round left them"},
+		sets: []string{"client.lambda=15", "client.inner_lr=0.01", "client.inner_steps=5", "server.weighted=true"},
+		deviates: []string{"pFedMe has its paper's lambda of 15 and a server rate of 1, where the defaults of PFLlib's " +
+			"code are 1 and 0; its models are measured after training from the broadcast one, not as the last round left them"},
 	},
 	{
 		method: "ditto", published: []Published{{Mean: 97.47, SD: 0.04}, {Mean: 99.44, SD: 0.06}}, own: true,
@@ -69,7 +70,9 @@ var pfllibArms = []pfllibArm{
 	},
 	{
 		method: "fedamp", published: []Published{{Mean: 97.20, SD: 0.06}, {Mean: 99.42, SD: 0.03}}, own: true,
-		deviates: []string{"FedAMP's alpha and sigma are ours, its clients begin at the mixture and its penalty is the paper's, where those of PFLlib's code begin at their own models, with 1 and 1 and a norm that is not squared: local training"},
+		deviates: []string{"FedAMP's alpha and sigma are ours, its clients begin at the mixture and its penalty is the " +
+			"paper's, where those of PFLlib's code begin at their own models, with 1 and 1 and a norm that is not squared: " +
+			"local training"},
 	},
 	{method: "apple", published: []Published{{Mean: 97.06, SD: 0.07}, {Mean: 99.30, SD: 0.01}}, why: noSuchMethod},
 	{method: "fedala", published: []Published{{Mean: 97.66, SD: 0.02}, {Mean: 99.57, SD: 0.01}}, own: true},

@@ -347,7 +347,8 @@ func droppedDeviations(ms []*Metrics) []string {
 	if results > 0 {
 		notes = append(notes, fmt.Sprintf("%s%s, in %d of %s", what, oneline.Count(results, "result"), arms, oneline.Count(of, "arm")))
 		if skipped(ms[0]) {
-			notes = append(notes, "FedEx' step leaves out a client whose result is not finite, as it did before 2026-11-25; since then it counts as an error of 1, as in the authors' code: arms with such clients are to be run again")
+			notes = append(notes, "FedEx' step leaves out a client whose result is not finite, as it did before 2026-11-25; "+
+				"since then it counts as an error of 1, as in the authors' code: arms with such clients are to be run again")
 		}
 	}
 	if untold > 0 {

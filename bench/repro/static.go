@@ -132,8 +132,12 @@ func (s *Static) add(row *Row) {
 // staticTable is a line for each measure.
 func (r *Report) staticTable() Table {
 	t := Table{
-		Title: "FATHOM against FedAvg with the best static setting of these: means over the seeds that all starts have, and by how much FATHOM spends more from the base setting, paired by seed, with its 90 % interval",
-		Head:  []string{"measure", "FedAvg, best static setting", "of starts", "FATHOM from the base setting", "FATHOM from its best start", "FATHOM from the base setting spends more by", "seeds", "variant"},
+		Title: "FATHOM against FedAvg with the best static setting of these: means over the seeds that all starts have, " +
+			"and by how much FATHOM spends more from the base setting, paired by seed, with its 90 % interval",
+		Head: []string{
+			"measure", "FedAvg, best static setting", "of starts", "FATHOM from the base setting",
+			"FATHOM from its best start", "FATHOM from the base setting spends more by", "seeds", "variant",
+		},
 	}
 	mean := func(s Spent) string { return fmt.Sprintf("%s (%s)", plain(s.Mean, s.Mean), s.Start) }
 	for _, s := range slices.Concat(r.static(staticName), r.static(siteName)) {

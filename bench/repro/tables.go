@@ -299,7 +299,8 @@ func (r *Report) where() []string {
 	var lines []string
 	for _, machine := range slices.Sorted(maps.Keys(sums)) {
 		s := sums[machine]
-		lines = append(lines, fmt.Sprintf("%s of %s in all on %s, started between %s and %s: %.1f hours of wall-clock time.", oneline.Count(s.runs, "run"), oneline.Count(s.rounds, "round"), machine, s.from, s.to, s.seconds/3600))
+		lines = append(lines, fmt.Sprintf("%s of %s in all on %s, started between %s and %s: %.1f hours of wall-clock time.",
+			oneline.Count(s.runs, "run"), oneline.Count(s.rounds, "round"), machine, s.from, s.to, s.seconds/3600))
 	}
 	return lines
 }

@@ -17,7 +17,9 @@ func workshopTraining(set fedexSet, tuning, discount string) *Training {
 	t := fedexTraining(set, "sha", tuners.TargetPersonalized, tuning)
 	t.Key, t.Seeds = "fedex-workshop-"+set.name+"-discount"+discount+"-"+tuning, 5
 	t.AsPaper = workshopAsPaper
-	t.Switches = []string{"as the authors' code, not the paper's text: the error is minimized, not the loss, in the search space of the later paper; appendix B.2 has no server learning rate, lists as server decay, server and local momentum and dropout two values each, and has no proximal term"}
+	t.Switches = []string{"as the authors' code, not the paper's text: the error is minimized, not the loss, in the " +
+		"search space of the later paper; appendix B.2 has no server learning rate, lists as server decay, server and " +
+		"local momentum and dropout two values each, and has no proximal term"}
 	if discount != "0" {
 		t.Sets = append(t.Sets, "score.discount="+discount)
 	}

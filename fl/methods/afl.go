@@ -22,10 +22,11 @@ import (
 // one gradient step a round instead of local training.
 func afl() fl.Method {
 	return fl.Method{
-		Name:        "afl",
-		Doc:         "AFL: the clients' weights rise with their losses, so that the worst off count most",
-		Paper:       "Mohri et al. 2019, arXiv:1902.00146",
-		Differs:     "a round has local training instead of one gradient step, and the mean of the cohort's weights by lambda; losses of a cohort step lambda by the number of clients over that of the cohort",
+		Name:  "afl",
+		Doc:   "AFL: the clients' weights rise with their losses, so that the worst off count most",
+		Paper: "Mohri et al. 2019, arXiv:1902.00146",
+		Differs: "a round has local training instead of one gradient step, and the mean of the cohort's weights by " +
+			"lambda; losses of a cohort step lambda by the number of clients over that of the cohort",
 		Uses:        slices.Concat(localSGD, hyper.Needing("server.lambda_lr", "(0, inf)", "")),
 		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.LambdaLR = 0.1 },
 		Local:       aflLocal,

@@ -66,7 +66,8 @@ func (s *fedAMPServer) Send(l *fl.Local) error {
 	}
 	if others > 1+1e-9 { // a sum of weights may miss 1 by roundings
 		most := sigma / float64(s.clients()-1)
-		return &key.Error{Key: "server.amp_alpha", Problem: fmt.Sprintf(" = %v: the model of client %d has the weight %.3g in its own mixture, which must be 0 or more; use at most %.4g", alpha, l.Client, 1-others, most)}
+		return &key.Error{Key: "server.amp_alpha", Problem: fmt.Sprintf(" = %v: the model of client %d has the weight %.3g "+
+			"in its own mixture, which must be 0 or more; use at most %.4g", alpha, l.Client, 1-others, most)}
 	}
 	return nil
 }

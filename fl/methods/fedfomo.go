@@ -24,10 +24,12 @@ import (
 // that are sent at random (epsilon-greedy). The global model is the mean of all v_i.
 func fedFomo() fl.Method {
 	return fl.Method{
-		Name:        "fedfomo",
-		Doc:         "FedFomo: each client moves its own model towards those of others that are better on its validation samples",
-		Paper:       "Zhang et al. 2021, arXiv:2012.08565",
-		Differs:     "gains are over the client's model after its last local training, not the one before; the models of the highest worth are sent, and equal ones take turns, where the authors draw some at random (epsilon-greedy); the global model is the mean of all clients' models",
+		Name:  "fedfomo",
+		Doc:   "FedFomo: each client moves its own model towards those of others that are better on its validation samples",
+		Paper: "Zhang et al. 2021, arXiv:2012.08565",
+		Differs: "gains are over the client's model after its last local training, not the one before; the models of " +
+			"the highest worth are sent, and equal ones take turns, where the authors draw some at random (epsilon-greedy); " +
+			"the global model is the mean of all clients' models",
 		Uses:        slices.Concat(hyper.UsingSGD(), hyper.Using("client.optimizer_state"), hyper.Needing("server.models", "[1, 1000]", "")),
 		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) { s.Models = 5 },
 		Prepare: func(cfg *fl.Config) (any, error) {

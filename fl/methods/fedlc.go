@@ -40,7 +40,8 @@ func calibrates(cfg *fl.Config) (any, error) {
 		return nil, err
 	}
 	if loss.Smoothing > 0 {
-		return nil, fmt.Errorf("loss.smoothing = %v: method %q leaves out classes of which a client has no samples, and they would have a share of each label; leave it out", loss.Smoothing, cfg.Method.Name)
+		return nil, fmt.Errorf("loss.smoothing = %v: method %q leaves out classes of which a client has no samples, and "+
+			"they would have a share of each label; leave it out", loss.Smoothing, cfg.Method.Name)
 	}
 	return nil, nil
 }

@@ -35,10 +35,12 @@ import (
 // and an evaluation for each operation that may go.
 func fedNAS() fl.Method {
 	return fl.Method{
-		Name:    "fednas",
-		Doc:     "FedNAS: clients train the weights of mixed operations on validation samples, in turns with the network; both are averaged",
-		Paper:   "He et al. 2020, arXiv:2004.08546",
-		Differs: "the weights of operations descend the loss on validation samples alone (the first order of DARTS), in the paper also the training loss (MiLeNAS). The server averages them; the authors' code does not, and takes their gradients on test samples",
+		Name:  "fednas",
+		Doc:   "FedNAS: clients train the weights of mixed operations on validation samples, in turns with the network; both are averaged",
+		Paper: "He et al. 2020, arXiv:2004.08546",
+		Differs: "the weights of operations descend the loss on validation samples alone (the first order of DARTS), in " +
+			"the paper also the training loss (MiLeNAS). The server averages them; the authors' code does not, and takes " +
+			"their gradients on test samples",
 		Uses: slices.Concat(hyper.UsingSGD(), personalLR, forgets("each local search starts its optimizers afresh"),
 			hyper.Needing("client.alpha_lr", "(0, inf)", "such as 3e-4"), hyper.Using("client.alpha_beta1", "client.alpha_beta2", "client.alpha_decay")),
 		SetDefaults: func(c *fl.ClientParams, _ *fl.ServerParams) { // the paper's Adam

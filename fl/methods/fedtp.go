@@ -29,10 +29,12 @@ import (
 // projections that the clients of the last round have returned.
 func fedTP() fl.Method {
 	return fl.Method{
-		Name:    "fedtp",
-		Doc:     "FedTP: a hypernetwork makes the queries, keys and values of each client's own self-attention",
-		Paper:   "Li et al. 2022, arXiv:2211.01572",
-		Differs: "the hypernetwork and the embeddings take plain gradient steps; the authors' code adds a momentum of 0.9 and a weight decay of 0.001. The sizes of the hypernetwork and the global model, with the mean of the last clients' projections, follow the code",
+		Name:  "fedtp",
+		Doc:   "FedTP: a hypernetwork makes the queries, keys and values of each client's own self-attention",
+		Paper: "Li et al. 2022, arXiv:2211.01572",
+		Differs: "the hypernetwork and the embeddings take plain gradient steps; the authors' code adds a momentum of 0.9 " +
+			"and a weight decay of 0.001. The sizes of the hypernetwork and the global model, with the mean of the last " +
+			"clients' projections, follow the code",
 		Uses: slices.Concat(hyper.UsingSGD(), forgets("the server makes a client's own weights anew in each round"), hyper.Needing("server.hyper_lr", "(0, inf)", ""),
 			hyper.Needing("server.hyper_width", "[1, 65536]", ""), hyper.Using("server.hyper_depth"), hyper.Needing("server.embedding", "[1, 65536]", "")),
 		SetDefaults: func(_ *fl.ClientParams, s *fl.ServerParams) {
@@ -56,7 +58,8 @@ func findProjections(cfg *fl.Config) (any, error) {
 	at, all := projections(cfg.Model)
 	switch {
 	case all == 0:
-		return nil, fmt.Errorf("method %q: model %s has no self-attention, whose queries, keys and values it makes; take one that has, such as %s", cfg.Method.Name, cfg.Model.Name(), strings.Join(cfg.Method.Models, " or "))
+		return nil, fmt.Errorf("method %q: model %s has no self-attention, whose queries, keys and values it makes; take "+
+			"one that has, such as %s", cfg.Method.Name, cfg.Model.Name(), strings.Join(cfg.Method.Models, " or "))
 	case len(at) == 0:
 		return nil, fmt.Errorf("method %q: client.trainable leaves no queries, keys and values of model %s to train; add \"*.in_proj_weight\"", cfg.Method.Name, cfg.Model.Name())
 	}

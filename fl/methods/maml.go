@@ -66,7 +66,9 @@ func hessian(w fl.Workload) float64 {
 }
 
 // innerSteps are what methods with inner steps use.
-var innerSteps = slices.Concat(forgets("plain gradient steps remember nothing"), hyper.Needing("client.optimizer", "sgd", "its meta-gradients follow plain gradient steps"), hyper.Needing("client.inner_lr", "(0, inf)", "such as 0.01"), hyper.Needing("client.inner_steps", "[1, inf)", ""),
+var innerSteps = slices.Concat(forgets("plain gradient steps remember nothing"), hyper.Needing("client.optimizer",
+	"sgd", "its meta-gradients follow plain gradient steps"), hyper.Needing("client.inner_lr", "(0, inf)",
+	"such as 0.01"), hyper.Needing("client.inner_steps", "[1, inf)", ""),
 	hyper.Using("client.first_order", "server.weighted"))
 
 // inner returns the hyperparameters of the inner steps.

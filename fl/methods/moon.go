@@ -44,7 +44,8 @@ func moon() fl.Method {
 // contrasts returns an error for a model without features of each sample.
 func contrasts(cfg *fl.Config) (any, error) {
 	if cfg.Model.Features() == 0 {
-		return nil, fmt.Errorf("model %s has no features of a sample for method %q, which are what a dense layer at its end takes from trained layers before; use method \"fedavg\"", cfg.Model.Name(), cfg.Method.Name)
+		return nil, fmt.Errorf("model %s has no features of a sample for method %q, which are what a dense layer at its "+
+			"end takes from trained layers before; use method \"fedavg\"", cfg.Model.Name(), cfg.Method.Name)
 	}
 	return nil, oneLabel(cfg)
 }

@@ -72,7 +72,10 @@ func checkMetric(m *nn.Model, name string) error {
 	if tuners.Summed(name) {
 		return nil
 	}
-	all, names := []string{"", tuners.MetricError, tuners.MetricLoss, tuners.MetricErrorP90, tuners.MetricErrorWorst, tuners.MetricErrorVariance, tuners.MetricErrorUnseen, tuners.MetricUnseenAdapted}, own[m.Loss().Target()]
+	all, names := []string{
+		"", tuners.MetricError, tuners.MetricLoss, tuners.MetricErrorP90, tuners.MetricErrorWorst,
+		tuners.MetricErrorVariance, tuners.MetricErrorUnseen, tuners.MetricUnseenAdapted,
+	}, own[m.Loss().Target()]
 	if slices.Contains(all, name) || slices.Contains(names, name) {
 		return nil
 	}

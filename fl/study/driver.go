@@ -126,7 +126,8 @@ func checkMetrics(s *Setup) error {
 		return errUnbounded()
 	}
 	if s.Model.Loss().Numbers() && s.Config.NoisyScores() && !s.Unscored {
-		return &key.Error{Key: "objective", Problem: fmt.Sprintf(" = %q: the error of a regression has no bound, so that private scores would be decided by their noise; use fedfast run, or dp.scores = \"public\"", s.Config.Objective)}
+		return &key.Error{Key: "objective", Problem: fmt.Sprintf(" = %q: the error of a regression has no bound, so that "+
+			"private scores would be decided by their noise; use fedfast run, or dp.scores = \"public\"", s.Config.Objective)}
 	}
 	for _, name := range s.Config.Aims().Metrics() {
 		if err := checkMetric(s.Model, name); err != nil {

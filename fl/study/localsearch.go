@@ -26,7 +26,8 @@ func (d *driver) searchLocally(ctx context.Context, s play.Segment) (tuners.Tria
 	case d.setup.account != nil && d.searched != nil:
 		return report, errors.New("the account of a private study is for one decision that has clients train by themselves")
 	case d.setup.account != nil && search.Clients > 0:
-		return report, &key.Error{Key: "tuner.options.clients", Problem: fmt.Sprintf(" = %d: in a private study all clients take part, since who is drawn would reveal others; leave it out", search.Clients)}
+		return report, &key.Error{Key: "tuner.options.clients", Problem: fmt.Sprintf(" = %d: in a private study all "+
+			"clients take part, since who is drawn would reveal others; leave it out", search.Clients)}
 	case d.setup.account != nil && search.Votes == 0 && d.objective.Metric != tuners.MetricError && d.objective.Direction != tuners.Maximize:
 		return report, &key.Error{Key: "objective", Problem: fmt.Sprintf(" = %q: it has no bound, so noise cannot make what clients tell private; use \"error\" or \"accuracy\"", d.objective.Metric)}
 	}

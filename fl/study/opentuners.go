@@ -42,7 +42,10 @@ func (d *driver) openTuners(ctx context.Context) error {
 			if d.setup.Tuner != nil && c.Tuner.Name == c.ClientTuner.Name { // it is set as the tuner
 				role = "tuner.name"
 			}
-			return &key.Error{Key: role, Problem: fmt.Sprintf(" = %q: it needs every client of a round, and to know them before: with these settings clients are chosen by what they have done, or some are late, away or lost; use fedex or fathom, or sampling = \"without\", time.mode = %q without time.deadline and time.overselect, fleet.availability = %q, and neither fleet.dropout nor fleet.hazard", desc.Name, fleet.Sync, fleet.Patterns[0])}
+			return &key.Error{Key: role, Problem: fmt.Sprintf(" = %q: it needs every client of a round, and to know them "+
+				"before: with these settings clients are chosen by what they have done, or some are late, away or lost; use "+
+				"fedex or fathom, or sampling = \"without\", time.mode = %q without time.deadline and time.overselect, "+
+				"fleet.availability = %q, and neither fleet.dropout nor fleet.hazard", desc.Name, fleet.Sync, fleet.Patterns[0])}
 		}
 		for _, name := range desc.Controls {
 			if problem := d.study.Hyper.Method.Ignores(name); problem != "" {
@@ -92,7 +95,8 @@ func (d *driver) openTuners(ctx context.Context) error {
 func checkPrivate(desc tuners.Description) error {
 	for _, name := range slices.Concat(desc.Probes, desc.Scalars) {
 		if !trial.Private(name) {
-			return &key.Error{Key: "client_tuner.name", Problem: fmt.Sprintf(" = %q: it observes %s, which has no bound, so noise cannot make it private; use fedex or dp.scores = \"public\"", desc.Name, name)}
+			return &key.Error{Key: "client_tuner.name", Problem: fmt.Sprintf(" = %q: it observes %s, which has no bound, so "+
+				"noise cannot make it private; use fedex or dp.scores = \"public\"", desc.Name, name)}
 		}
 	}
 	return nil
@@ -207,7 +211,12 @@ func (d *driver) openStudySession(ctx context.Context) (*replay.Tuner, error) {
 		d.samples = true
 	}
 	if b := d.budget; d.lone && !d.study.Forks && b.Rounds > b.TrialRounds {
-		return nil, &key.Error{Key: rules.Unit(b, "budget.rounds"), Problem: rules.Unit(b, fmt.Sprintf(" = %d, budget.trial_rounds = %d: %s as tuner.name runs one trial, so both must be the same; or use it as client_tuner.name under a tuner of many trials, such as sha", b.Rounds, b.TrialRounds, desc.Name))}
+		return nil, &key.Error{
+			Key: rules.Unit(b, "budget.rounds"),
+			Problem: rules.Unit(b, fmt.Sprintf(" = %d, budget.trial_rounds = %d: %s as tuner.name runs one trial, so both "+
+				"must be the same; or use it as client_tuner.name under a tuner of many trials, such as sha", b.Rounds,
+				b.TrialRounds, desc.Name)),
+		}
 	}
 	if desc.Local && d.setup.account != nil && c.DP.SearchShare == 0 {
 		return nil, &key.Error{Key: "dp.search_share", Problem: fmt.Sprintf(" = 0: tuner %s has clients train by themselves, which the account has to know; set a share, such as 0.1", desc.Name)}

@@ -30,7 +30,8 @@ func (d *driver) priors(ctx context.Context, about tuners.Description) (*record.
 	c := &d.setup.Config
 	switch {
 	case len(c.Tuner.From) == 0 && about.NeedsPriors:
-		return nil, &key.Error{Key: "tuner.from", Problem: fmt.Sprintf(": tuner %s trains what finished studies of other data found best; list their directories, such as [\"studies/other\"]", about.Name)}
+		return nil, &key.Error{Key: "tuner.from", Problem: fmt.Sprintf(": tuner %s trains what finished studies of other "+
+			"data found best; list their directories, such as [\"studies/other\"]", about.Name)}
 	case len(c.Tuner.From) == 0:
 		return nil, nil
 	case !about.Priors:
@@ -45,7 +46,8 @@ func (d *driver) priors(ctx context.Context, about tuners.Description) (*record.
 		}
 	}
 	if about.NeedsPriors && !slices.ContainsFunc(p.Priors, func(p tuners.Prior) bool { return p.Whole }) {
-		return nil, &key.Error{Key: "tuner.from", Problem: fmt.Sprintf(": none of %d trials that ran all their rounds has a point of this space and the objectives' values; record studies with the same space", p.Trials+p.Dropped)}
+		return nil, &key.Error{Key: "tuner.from", Problem: fmt.Sprintf(": none of %d trials that ran all their rounds has "+
+			"a point of this space and the objectives' values; record studies with the same space", p.Trials+p.Dropped)}
 	}
 	return p, nil
 }

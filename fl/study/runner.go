@@ -82,7 +82,9 @@ func (d *driver) whole(dec tuners.Decision) error {
 		return nil
 	}
 	if dec.Kind == tuners.Start || dec.Kind == tuners.Resume || dec.Kind == tuners.Fork {
-		return &key.Error{Key: "dp.mechanism", Problem: fmt.Sprintf(" = %q: the account is for trials that all run budget.trial_rounds rounds, as those of random, grid, bo and tpe; use one of these, or \"central\"", d.setup.Config.DP.Mechanism)}
+		return &key.Error{Key: "dp.mechanism", Problem: fmt.Sprintf(" = %q: the account is for trials that all run "+
+			"budget.trial_rounds rounds, as those of random, grid, bo and tpe; use one of these, or \"central\"",
+			d.setup.Config.DP.Mechanism)}
 	}
 	if dec.Kind == tuners.Local {
 		return &key.Error{Key: "dp.mechanism", Problem: fmt.Sprintf(" = %q: what clients tell that train by themselves is accounted for with \"central\" only", d.setup.Config.DP.Mechanism)}

@@ -129,7 +129,9 @@ func (t *entrant) count(rec *record.Round) {
 	}
 	if rec.TestError != nil {
 		t.curve = append(t.curve, result.CurvePoint{
-			Round: t.Rounds(), Examples: t.examples, Clock: clockOf(rec), TestError: float64(*rec.TestError), ValError: rec.ValError.Pointer(), Epsilon: rec.Epsilon.Pointer(), Unseen: rec.Unseen.Pointer(), Masked: rec.MaskedErrors(), Params: rec.Params,
+			Round: t.Rounds(), Examples: t.examples, Clock: clockOf(rec), TestError: float64(*rec.TestError),
+			ValError: rec.ValError.Pointer(), Epsilon: rec.Epsilon.Pointer(), Unseen: rec.Unseen.Pointer(),
+			Masked: rec.MaskedErrors(), Params: rec.Params,
 		})
 	}
 }
@@ -267,7 +269,9 @@ func (t *entrant) event(rec *record.Round, score float64) Event {
 	e := Event{
 		Event: "round", Trial: t.Number, Reference: t.Reference, Round: t.Rounds(), TrainLoss: &loss, Steps: rec.Steps, Examples: rec.Examples, Dropped: rec.Dropped,
 		Down: rec.Down, Up: rec.Up, Attackers: rec.Attackers,
-		DroppedSlots: rec.DroppedSlots, Params: rec.Params, TestError: rec.TestError.Pointer(), ValError: rec.ValError.Pointer(), Epsilon: rec.Epsilon.Pointer(), Unseen: rec.Unseen.Pointer(), OtherScore: rec.Other.Pointer(),
+		DroppedSlots: rec.DroppedSlots, Params: rec.Params, TestError: rec.TestError.Pointer(),
+		ValError: rec.ValError.Pointer(), Epsilon: rec.Epsilon.Pointer(), Unseen: rec.Unseen.Pointer(),
+		OtherScore: rec.Other.Pointer(),
 	}
 	if f := rec.Fleet; f != nil {
 		e.Clock, e.Late, e.Vanished, e.Stale, e.FailedRounds = clockOf(rec), f.Late, f.Vanished, f.Stale, f.Failed

@@ -18,7 +18,11 @@ func (d *driver) result(ctx context.Context, survivor *entrant) (*result.Result,
 	if len(d.best) == 0 && d.setup.Control.over() {
 		return nil, errors.New("the study was stopped before any trial had run a round: there is no model to return")
 	}
-	r := &result.Result{Study: c.Name, Select: c.Select, Rounds: d.rounds, Sides: d.sides, LocalSearch: d.searched, Goal: c.Eval.Goal, Patience: c.Eval.Patience, Stopped: d.setup.Control.over(), WarmStart: warmStart(d.begun), Pauses: d.past.Pauses}
+	r := &result.Result{
+		Study: c.Name, Select: c.Select, Rounds: d.rounds, Sides: d.sides, LocalSearch: d.searched,
+		Goal: c.Eval.Goal, Patience: c.Eval.Patience, Stopped: d.setup.Control.over(), WarmStart: warmStart(d.begun),
+		Pauses: d.past.Pauses,
+	}
 	switch {
 	case d.budget.Seconds:
 		r.SimulatedSeconds = d.units

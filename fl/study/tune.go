@@ -70,7 +70,8 @@ func ready(ctx context.Context, s *Setup) (_ *driver, _ *replay.Tuner, err error
 	}
 	if s.ClientTuner == nil && about.Trials && about.Rounds {
 		if s.Config.Private() {
-			return nil, nil, &key.Error{Key: "tuner.name", Problem: fmt.Sprintf(" = %q: in a private study set it as client_tuner.name, under a tuner such as random, so that the account knows it", about.Name)}
+			return nil, nil, &key.Error{Key: "tuner.name", Problem: fmt.Sprintf(" = %q: in a private study set it as "+
+				"client_tuner.name, under a tuner such as random, so that the account knows it", about.Name)}
 		}
 		s.ClientTuner = s.Tuner
 		s.Config.ClientTuner = config.ClientTuner{Name: s.Config.Tuner.Name, Options: s.Config.Tuner.Options}

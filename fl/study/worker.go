@@ -80,7 +80,10 @@ func (w *Worker) Facts(ctx context.Context) (Facts, error) {
 		f.Data += ", with fleet files of SHA-256 " + record.Fleet
 	}
 	base := w.setup.Config.Hyper()
-	plan := fl.Plan{Server: base.Server, Time: base.Time, Sampler: base.Sampler, Update: base.Update, Aggregator: base.Aggregator, Clients: []fl.ClientParams{base.Client}, Probes: w.setup.scoreProbes()}
+	plan := fl.Plan{
+		Server: base.Server, Time: base.Time, Sampler: base.Sampler, Update: base.Update,
+		Aggregator: base.Aggregator, Clients: []fl.ClientParams{base.Client}, Probes: w.setup.scoreProbes(),
+	}
 	sum := sha256.New()
 	j := w.Begin(0)
 	for range goldenRounds {

@@ -106,7 +106,8 @@ func (ps Plans) Noise(epsilon, delta float64, pld bool) (float64, error) {
 	case byRDP(low) <= epsilon:
 		return low, nil
 	case byRDP(high) > epsilon:
-		return 0, &key.Error{Key: "epsilon", Problem: fmt.Sprintf(" = %v: out of reach with a delta of %v and a noise multiplier of at most %d; raise epsilon or delta, or take fewer steps", epsilon, delta, MostSigma)}
+		return 0, &key.Error{Key: "epsilon", Problem: fmt.Sprintf(" = %v: out of reach with a delta of %v and a noise "+
+			"multiplier of at most %d; raise epsilon or delta, or take fewer steps", epsilon, delta, MostSigma)}
 	}
 	for high/low > 1+1e-8 {
 		if middle := math.Sqrt(low * high); byRDP(middle) <= epsilon {

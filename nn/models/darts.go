@@ -16,7 +16,9 @@ const (
 var dartsCIFAR = model{
 	name: "darts-cifar",
 	doc: "A supernet of DARTS (Liu et al. 2019) for CIFAR that trains on a CPU: a stem of 24 filters, 3 cells of 8, 16 and 32 channels, the last two of which halve the image, mean, dense. " +
-		"On each of the 14 edges of a cell 8 operations are mixed by a softmax of weights that all normal, or all reducing, cells share: none, skip, max and average pools 3x3, separable and dilated separable convolutions 3x3 and 5x5; " +
+		"On each of the 14 edges of a cell 8 operations are mixed by a softmax of weights that all normal, or all " +
+		"reducing, cells share: none, skip, max and average pools 3x3, separable and dilated separable convolutions 3x3 " +
+		"and 5x5; " +
 		"84.4 MFLOP a sample, 209,666 parameters, 224 of them weights of operations. " +
 		"Group normalisation of 8 channels per group stands for batch normalisation, whose averages over a client's few samples are no model for all; as in the paper it learns nothing within cells. " +
 		"A skip that halves is one convolution 1x1 where DARTS has two on every other pixel each. PyTorch's initialisation; weights of operations are normal with a deviation of 0.001.",

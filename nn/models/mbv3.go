@@ -35,8 +35,10 @@ var (
 
 var mbv3CIFAR = model{
 	name: "mbv3-cifar",
-	doc: "A supernet of small MobileNetV3s (Howard et al. 2019) for CIFAR: a stem of 16 filters, 4 stages of inverted residual blocks with hard swish, squeeze-and-excitation in the last 3, mean, dense. " +
-		"Each stage has a choice of its width, depth, kernel (3 or 5) and expansion (2, 3 or 4): 746,496 networks of 4.3 to 46.6 MFLOP a sample; 676,442 parameters are the whole's. Group normalisation of 8 channels per group " +
+	doc: "A supernet of small MobileNetV3s (Howard et al. 2019) for CIFAR: a stem of 16 filters, 4 stages of inverted " +
+		"residual blocks with hard swish, squeeze-and-excitation in the last 3, mean, dense. " +
+		"Each stage has a choice of its width, depth, kernel (3 or 5) and expansion (2, 3 or 4): 746,496 networks of 4.3 " +
+		"to 46.6 MFLOP a sample; 676,442 parameters are the whole's. Group normalisation of 8 channels per group " +
 		"stands for batch normalisation. PyTorch's initialisation.",
 	input:   nn.Shape{H: 32, W: 32, C: 3},
 	classes: 10,
@@ -59,8 +61,12 @@ var mbv3Mid = model{
 
 var mbv3Paper32 = model{
 	name: "mbv3-paper32",
-	doc: "The supernet of MobileNetV3s that PerFedRLNAS' authors search (Yao and Li 2024, their code), for images of 32 x 32: the stem has a stride of 1. 5 stages of inverted residual blocks with hard swish, squeeze-and-excitation in all but the second, " +
-		"conv 1x1 six times as wide, mean, dense 1280, dense 10. Each stage has a choice of its width, depth and kernel, the last 4 of their expansion: 8,957,952 networks; 5,179,042 parameters are the whole's. As in Howard et al. 2019 a stage's " +
+	doc: "The supernet of MobileNetV3s that PerFedRLNAS' authors search (Yao and Li 2024, their code), for images of 32 " +
+		"x 32: the stem has a stride of 1. 5 stages of inverted residual blocks with hard swish, squeeze-and-excitation in " +
+		"all but the second, " +
+		"conv 1x1 six times as wide, mean, dense 1280, dense 10. Each stage has a choice of its width, depth and kernel, " +
+		"the last 4 of their expansion: 8,957,952 networks; 5,179,042 parameters are the whole's. As in Howard et al. " +
+		"2019 a stage's " +
 		"first block has no shortcut. Group normalisation of 8 channels per group stands for batch normalisation. PyTorch's initialisation.",
 	input:   nn.Shape{H: 32, W: 32, C: 3},
 	classes: 10,
@@ -68,7 +74,15 @@ var mbv3Paper32 = model{
 	pick: func(classes int, pick func(name string) int) []nn.Layer {
 		picks := mbv3Picks(paperStages, pick)
 		wide := 6 * picks[len(picks)-1].width
-		head := called("head.", []nn.Layer{nn.Conv2D{Filters: wide, Kernel: 1, NoBias: true}, eights(wide), nn.Activation("hardswish"), nn.AvgPool{}, nn.Dense{Units: 1280}, nn.Activation("hardswish")}, "expand", "norm", "", "", "mix")
+		head := called("head.", []nn.Layer{
+			nn.Conv2D{Filters: wide, Kernel: 1, NoBias: true},
+			eights(wide),
+			nn.Activation("hardswish"),
+			nn.AvgPool{},
+			nn.Dense{Units: 1280},
+			nn.Activation("hardswish"),
+		}, "expand", "norm", "",
+			"", "mix")
 		return append(append(mbv3Body(paperStages, picks), head...), classifier(classes))
 	},
 }

@@ -127,7 +127,8 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.tunerReattach, "tuner-reattach", "", "attach to running tuners, as printed by a tuner in a debugger: NAME=unix:/path@PID (env "+host.AttachEnv+")")
 	flags.TextVar(&a.log, "log", slog.LevelWarn, "minimum `LEVEL` of log messages on stderr: debug, info (includes tuner output), warn or error")
 	root.AddCommand(newRun(a), newTune(a), newPlan(a), newWorker(a), newEval(a), newVerify(a))
-	root.AddCommand(newModel(a), newStudy(a), newReport(a), newFigure(a), newRepro(a), newBench(a), newTable(a), newData(a), newDP(a), newTuner(a), newList(a), newUI(a), newMCP(a), newDescribe(a), newVersion(a))
+	root.AddCommand(newModel(a), newStudy(a), newReport(a), newFigure(a), newRepro(a), newBench(a), newTable(a),
+		newData(a), newDP(a), newTuner(a), newList(a), newUI(a), newMCP(a), newDescribe(a), newVersion(a))
 	root.SetHelpCommand(newHelp(a))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {

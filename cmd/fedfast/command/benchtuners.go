@@ -221,7 +221,10 @@ func (a *app) printStandings(s *recorded.Standings) error {
 			return err
 		}
 	}
-	fmt.Fprintf(a.out, "\nregret of the returned model: its validation error on all clients above the lowest of the table, 100 for that of the\nmedian configuration (points of error, hundredths of an RMSE), by budget in whole trainings, - where that is too\nsmall; means of %s with 90 %% intervals, over tables where there are several; p of sign flips against the first, by Holm for all pairs\n", oneline.Count(s.Seeds, "seed"))
+	fmt.Fprintf(a.out, "\nregret of the returned model: its validation error on all clients above the lowest of the "+
+		"table, 100 for that of the\nmedian configuration (points of error, hundredths of an RMSE), by budget in whole "+
+		"trainings, - where that is too\nsmall; means of %s with 90 %% intervals, over tables where there are several; p "+
+		"of sign flips against the first, by Holm for all pairs\n", oneline.Count(s.Seeds, "seed"))
 	for _, line := range s.LeftOut {
 		fmt.Fprintln(a.out, "left out: "+line)
 	}

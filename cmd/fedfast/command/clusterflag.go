@@ -23,7 +23,8 @@ type clusterFlag struct {
 }
 
 func (c *clusterFlag) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&c.address, "cluster", "", "train on workers (see fedfast worker); listen for them on `HOST:PORT` (port 0: any free port), or use the running NATS server with JetStream at nats://HOST:PORT or tls://HOST:PORT")
+	f.StringVar(&c.address, "cluster", "", "train on workers (see fedfast worker); listen for them on `HOST:PORT` (port "+
+		"0: any free port), or use the running NATS server with JetStream at nats://HOST:PORT or tls://HOST:PORT")
 	c.addFiles(f)
 	f.Var(&c.options.Rounds, "cluster-rounds", "with --cluster, split rounds among workers: auto (where it is faster), always or never; does not change results")
 	f.Float64Var(&c.options.Audit, "audit", 0, "with --cluster, train this `SHARE` of the rounds twice, on different workers, and dismiss workers that compute wrongly; does not change results")
@@ -34,7 +35,9 @@ func (c *clusterFlag) addFiles(f *pflag.FlagSet) {
 	c.options.Rounds = cluster.RoundsAuto
 	f.StringVar(&c.options.Credentials, "creds", "", "NATS credentials `FILE`")
 	f.StringVar(&c.options.CA, "ca", "", "CA certificate `FILE` of the NATS server, if not in the system store")
-	f.StringVar(&c.options.Certificate, "cert", "", "with --cluster HOST:PORT, the certificate of this coordinator in a PEM `FILE`, which names its hosts; workers reach it there, with the same join file after each start (default: a new one each time)")
+	f.StringVar(&c.options.Certificate, "cert", "", "with --cluster HOST:PORT, the certificate of this coordinator in a "+
+		"PEM `FILE`, which names its hosts; workers reach it there, with the same join file after each start (default: a "+
+		"new one each time)")
 	f.StringVar(&c.options.Key, "key", "", "the private key of --cert in a PEM `FILE`")
 	f.StringVar(&c.options.Metrics, "metrics", "", "with --cluster, tell Prometheus at `HOST:PORT` what waits and runs")
 }

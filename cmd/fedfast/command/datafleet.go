@@ -111,7 +111,11 @@ func summarizeFleet(c *config.Config, fed *data.Federation, flops float64, memor
 	if err != nil {
 		return nil, err
 	}
-	s := &fleetSummary{Devices: cmp.Or(cfg.Devices, fleet.Kinds[0]), Availability: cmp.Or(cfg.Availability, fleet.Patterns[0]), Clients: len(clients), Memory: memory, Small: len(clients) - f.Able(), Levels: levels, Notes: []string{}}
+	s := &fleetSummary{
+		Devices: cmp.Or(cfg.Devices, fleet.Kinds[0]), Availability: cmp.Or(cfg.Availability,
+			fleet.Patterns[0]), Clients: len(clients), Memory: memory, Small: len(clients) - f.Able(), Levels: levels,
+		Notes: []string{},
+	}
 	s.measure(f.Steady(), job)
 	s.Failed = failing(f, len(clients), job)
 	s.Available = available(f, len(clients))

@@ -32,7 +32,8 @@ func newDP(a *app) *cobra.Command {
 	epsilon := &cobra.Command{
 		Use:   "epsilon",
 		Short: "Compute the epsilon of a plan",
-		Long: "Compute the epsilon that a plan costs at a delta, by Rényi divergences (RDP) and by the distribution of the\nprivacy loss (PLD). Both are upper bounds. With --trials it is the epsilon of tuning: each trial\n" +
+		Long: "Compute the epsilon that a plan costs at a delta, by Rényi divergences (RDP) and by the distribution of " +
+			"the\nprivacy loss (PLD). Both are upper bounds. With --trials it is the epsilon of tuning: each trial\n" +
 			"follows the plan, whose last step releases its score, after each one tuning ends with probability 1/--trials,\n" +
 			"and nothing but the best trial is released (Papernot and Steinke 2022); only RDP accounts for that.\n\n" + about,
 		Args: cobra.NoArgs,

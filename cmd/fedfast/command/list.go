@@ -37,13 +37,19 @@ type listing struct {
 func newList(a *app) *cobra.Command {
 	var commands []*cobra.Command
 	for _, l := range []listing{
-		{"keys", "List the keys of a study file: types, defaults, ranges and descriptions", a.listKeys, a.listKeysBelow, func() []string { return list.Of(config.Reference(), func(k config.KeyInfo) string { return k.Key }) }},
+		{
+			"keys", "List the keys of a study file: types, defaults, ranges and descriptions", a.listKeys, a.listKeysBelow,
+			func() []string { return list.Of(config.Reference(), func(k config.KeyInfo) string { return k.Key }) },
+		},
 		{"layers", "List the layers of [[model.layers]] and their keys", a.listLayers, a.showLayer, models.LayerNames},
 		{"losses", "List losses, or show one with its options", a.listLosses, a.showLoss, lossNames},
 		{"methods", "List federated methods, or show one with its hyperparameters", a.listMethods, a.showMethod, fl.Methods},
 		{"models", "List models, or show one with its parameters", a.listModels, a.showModel, models.Names},
 		{"tuners", "List built-in and external tuners, or show one with its options", a.listTuners, a.showTuner, builtinNames},
-		{"updates", "List what can happen to clients' updates: attacks and compression, or show one", a.listUpdates, a.showUpdate, func() []string { return list.Of(updateEntries(), updateEntry.name) }},
+		{
+			"updates", "List what can happen to clients' updates: attacks and compression, or show one", a.listUpdates,
+			a.showUpdate, func() []string { return list.Of(updateEntries(), updateEntry.name) },
+		},
 		{"aggregators", "List how the server can combine updates, or show one", a.listAggregators, a.showAggregator, fl.AggregatorNames},
 		{"probes", "List the measurements that a tuner can request of a round", a.listProbes, nil, nil},
 		{"data", "List datasets", func(context.Context) error { return a.listData() }, nil, nil},

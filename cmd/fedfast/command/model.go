@@ -88,7 +88,8 @@ func (o *modelImportOptions) run(ctx context.Context, a *app) error {
 	if err := wholefile.Stream(weights, 0o644, func(w io.Writer) error { return safetensors.Write(w, m.Model, m.Weights) }); err != nil {
 		return err
 	}
-	head := fmt.Sprintf("# %s of %s, by fedfast model import.\nname = %s\ninit = %s\n", m.Name, oneline.Of(filepath.Base(o.Script)), strconv.Quote(filepath.Base(name)), strconv.Quote(filepath.ToSlash(weights)))
+	head := fmt.Sprintf("# %s of %s, by fedfast model import.\nname = %s\ninit = %s\n", m.Name,
+		oneline.Of(filepath.Base(o.Script)), strconv.Quote(filepath.Base(name)), strconv.Quote(filepath.ToSlash(weights)))
 	if err := wholefile.Write(study, append([]byte(head), text...), 0o644); err != nil {
 		return err
 	}

@@ -20,8 +20,10 @@ func newStudy(a *app) *cobra.Command {
 	list := &cobra.Command{
 		Use:   "list [DIR]",
 		Short: "List studies",
-		Long:  "List the studies in a directory (default: studies) and its subdirectories, the newest first, with the\ntest errors of the returned models and the age. Seeds of one study are one line, with means and 90 %\nintervals.",
-		Args:  cobra.MaximumNArgs(1),
+		Long: "List the studies in a directory (default: studies) and its subdirectories, the newest first, with " +
+			"the\ntest errors of the returned models and the age. Seeds of one study are one line, with means and 90 " +
+			"%\nintervals.",
+		Args: cobra.MaximumNArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			root := workdir.Home
 			if len(args) > 0 {
@@ -53,8 +55,10 @@ func newResume(a *app) *cobra.Command {
 		Use:               "resume DIR",
 		ValidArgsFunction: completeStudy,
 		Short:             "Resume an interrupted study or run",
-		Long:              "Resume an interrupted study or run with its recorded configuration. If it has finished, print its\nresult again, or with more budget.rounds, of a run rounds, let it go on as if it had had them from its\nbeginning, where its tuner would have begun in the same way.",
-		Args:              cobra.ExactArgs(1),
+		Long: "Resume an interrupted study or run with its recorded configuration. If it has finished, print " +
+			"its\nresult again, or with more budget.rounds, of a run rounds, let it go on as if it had had them from " +
+			"its\nbeginning, where its tuner would have begun in the same way.",
+		Args: cobra.ExactArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()
 		},
@@ -93,7 +97,8 @@ func newResume(a *app) *cobra.Command {
 	}
 	o.addTuneFlags(cmd)
 	a.verboseFlag(cmd)
-	cmd.Flags().StringArrayVar(&o.moves, "set", nil, "set `KEY=VALUE`; only places of files, such as data.path and init, data.state_memory, digests, budget.wall_seconds and, upwards, the rounds may change (repeatable)")
+	cmd.Flags().StringArrayVar(&o.moves, "set", nil, "set `KEY=VALUE`; only places of files, such as data.path and "+
+		"init, data.state_memory, digests, budget.wall_seconds and, upwards, the rounds may change (repeatable)")
 	return cmd
 }
 

@@ -29,7 +29,8 @@ func (c *Config) checkAims() error {
 			return &key.Error{Key: "constraints", Problem: ": " + err.Error()}
 		}
 		if known := metrics(); !slices.Contains(known, bound.Metric) {
-			return &key.Error{Key: "constraints", Problem: fmt.Sprintf(": unknown metric %q%s; available: %s", clip(bound.Metric), key.DidYouMean(bound.Metric, key.Names(known...)), strings.Join(known, ", "))}
+			return &key.Error{Key: "constraints", Problem: fmt.Sprintf(": unknown metric %q%s; available: %s",
+				clip(bound.Metric), key.DidYouMean(bound.Metric, key.Names(known...)), strings.Join(known, ", "))}
 		}
 	}
 	if aims := c.Aims(); aims.Many() {

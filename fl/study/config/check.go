@@ -94,7 +94,9 @@ func (c *Config) checkKeys() []error {
 	var errs []error
 	given, unset := reflect.ValueOf(c).Elem(), Default()
 	for _, k := range allKeys() {
-		if _, ok := hyper.Find(k.Name); ok || strings.HasPrefix(k.Name, "fleet.") || strings.HasPrefix(k.Name, "update.") || strings.HasPrefix(k.Name, "aggregator.") || reflect.DeepEqual(given.FieldByIndex(k.Index).Interface(), reflect.ValueOf(unset).FieldByIndex(k.Index).Interface()) {
+		if _, ok := hyper.Find(k.Name); ok || strings.HasPrefix(k.Name, "fleet.") || strings.HasPrefix(k.Name, "update.") ||
+			strings.HasPrefix(k.Name, "aggregator.") || reflect.DeepEqual(given.FieldByIndex(k.Index).Interface(),
+			reflect.ValueOf(unset).FieldByIndex(k.Index).Interface()) {
 			continue
 		}
 		err := k.Check(given)

@@ -613,7 +613,8 @@ func (e Eval) check() error {
 // without [fleet], [time], dimensions of time.*, eval.every_seconds and budget.trial_seconds.
 func (c *Config) Devices() *fleet.Config {
 	tuned := func(name string) bool { return strings.HasPrefix(name, "time.") }
-	if reflect.DeepEqual(c.Fleet, fleet.Config{}) && c.Time == fleet.DefaultTime() && c.Eval.EverySeconds == 0 && c.Budget.TrialSeconds == 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(c.Space)), tuned) {
+	if reflect.DeepEqual(c.Fleet, fleet.Config{}) && c.Time == fleet.DefaultTime() && c.Eval.EverySeconds == 0 &&
+		c.Budget.TrialSeconds == 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(c.Space)), tuned) {
 		return nil
 	}
 	f := c.Fleet

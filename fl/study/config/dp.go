@@ -108,7 +108,9 @@ func (c *Config) checkDP() error {
 	case c.Sampling == "with" || c.Sampling == fl.SamplingSize:
 		return &key.Error{Key: "sampling", Problem: ": with replacement a client that is drawn twice in a round is not protected by the noise for one; use \"poisson\" or \"without\" with dp"}
 	case c.Sampling == "shuffle" && d.central():
-		return &key.Error{Key: "sampling", Problem: " = \"shuffle\": a round's cohort is not drawn independently of the others, as the account of dp.mechanism = \"central\" needs; use \"poisson\" or \"without\", or dp.mechanism = \"tree\""}
+		return &key.Error{Key: "sampling", Problem: " = \"shuffle\": a round's cohort is not drawn independently of the " +
+			"others, as the account of dp.mechanism = \"central\" needs; use \"poisson\" or \"without\", or dp.mechanism = " +
+			"\"tree\""}
 	case d.Quantile > 0 && d.NoiseCohort > 0:
 		return bad("quantile", ": the clipping norm cannot follow a quantile with the noise of another cohort; leave out dp.noise_cohort")
 	case c.Nonfinite == NonfiniteFail:
@@ -135,11 +137,14 @@ func (d *DP) checkMechanism(sampling string) error {
 	case d.Assume != "":
 		given = fmt.Sprintf("dp.assume = %q", d.Assume)
 	case d.Mechanism == fl.SampleNoise && d.Accountant == "pld":
-		return &key.Error{Key: "dp.accountant", Problem: fmt.Sprintf(" = \"pld\": clients with unequal numbers of samples are accounted for by \"rdp\" only with dp.mechanism = %q; leave it out", d.Mechanism)}
+		return &key.Error{Key: "dp.accountant", Problem: fmt.Sprintf(" = \"pld\": clients with unequal numbers of samples "+
+			"are accounted for by \"rdp\" only with dp.mechanism = %q; leave it out", d.Mechanism)}
 	case d.Mechanism == fl.BandedNoise && sampling != "shuffle":
-		return &key.Error{Key: "dp.mechanism", Problem: fmt.Sprintf(" = %q: a client must not take part twice within the bands, as it may with sampling = %q; use sampling = \"shuffle\"", d.Mechanism, sampling)}
+		return &key.Error{Key: "dp.mechanism", Problem: fmt.Sprintf(" = %q: a client must not take part twice within the "+
+			"bands, as it may with sampling = %q; use sampling = \"shuffle\"", d.Mechanism, sampling)}
 	case d.Mechanism == fl.TreeNoise && sampling != "shuffle":
-		return &key.Error{Key: "dp.mechanism", Problem: fmt.Sprintf(" = %q: a client must not take part twice in a tree, as it may with sampling = %q; use sampling = \"shuffle\"", d.Mechanism, sampling)}
+		return &key.Error{Key: "dp.mechanism", Problem: fmt.Sprintf(" = %q: a client must not take part twice in a tree, "+
+			"as it may with sampling = %q; use sampling = \"shuffle\"", d.Mechanism, sampling)}
 	default:
 		return nil
 	}
@@ -179,7 +184,8 @@ func (c *Config) checkMechanismTuning() error {
 	}
 	switch {
 	case c.DP.Scores != scoresPublic && m != fl.TreeNoise:
-		return bad("dp.mechanism", " = %q: noise of the server on scores does not protect what it protects; set dp.scores = %q if validation samples are of other people, or use \"central\" or \"tree\"", m, scoresPublic)
+		return bad("dp.mechanism", " = %q: noise of the server on scores does not protect what it protects; set dp.scores "+
+			"= %q if validation samples are of other people, or use \"central\" or \"tree\"", m, scoresPublic)
 	case c.DP.SearchShare > 0:
 		return bad("dp.search_share", " = %v: what clients tell that train by themselves is accounted for with dp.mechanism = \"central\" only; leave it out", c.DP.SearchShare)
 	case !c.Budget.InRounds():
@@ -313,11 +319,14 @@ func (c *Config) Privacy(sizes []int, tune bool) (*fl.Privacy, *Account, error) 
 		p.Quantile, p.CountNoise = d.Quantile, float64(c.Cohort)/countShare
 		count := p.CountNoise / (sensitivity / 2)
 		if a.Noise >= count {
-			return nil, nil, &key.Error{Key: "dp.quantile", Problem: fmt.Sprintf(" = %v: adaptive clipping with a noise multiplier of %.4g needs a cohort of more than %.0f; raise cohort or leave it out", d.Quantile, a.Noise, a.Noise*countShare*sensitivity/2)}
+			return nil, nil, &key.Error{Key: "dp.quantile", Problem: fmt.Sprintf(" = %v: adaptive clipping with a noise "+
+				"multiplier of %.4g needs a cohort of more than %.0f; raise cohort or leave it out", d.Quantile, a.Noise,
+				a.Noise*countShare*sensitivity/2)}
 		}
 		left := update/(a.Noise*a.Noise) - 1/(count*count)
 		if left <= 0 {
-			return nil, nil, &key.Error{Key: "dp.quantile", Problem: fmt.Sprintf(" = %v: dp.tuning_share = %v and the noise on the count leave nothing of the budget; raise cohort or lower dp.tuning_share", d.Quantile, a.Tuning.Share)}
+			return nil, nil, &key.Error{Key: "dp.quantile", Problem: fmt.Sprintf(" = %v: dp.tuning_share = %v and the noise "+
+				"on the count leave nothing of the budget; raise cohort or lower dp.tuning_share", d.Quantile, a.Tuning.Share)}
 		}
 		p.Noise = sensitivity / math.Sqrt(left)
 	}

@@ -96,7 +96,9 @@ func beats(c *config.Config, trivial *Trivial, score float64) (better, known boo
 func diverged(t Trend, dropped int, e *Errors) []string {
 	switch far := e.far() && *e.GlobalTest < limit.DivergedFit; {
 	case !t.diverged(e) && far:
-		return []string{fmt.Sprintf("did not learn yet: the training loss fell from %.4g to %.4g, but the RMSE is %.4g, and that of predicting the mean %.4g; scale the targets to about 1, or train for more rounds", t.First, t.Last, *e.GlobalTest, e.Trivial.Global)}
+		return []string{fmt.Sprintf("did not learn yet: the training loss fell from %.4g to %.4g, but the RMSE is %.4g, "+
+			"and that of predicting the mean %.4g; scale the targets to about 1, or train for more rounds", t.First, t.Last,
+			*e.GlobalTest, e.Trivial.Global)}
 	case !t.diverged(e):
 		return nil
 	}

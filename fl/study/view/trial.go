@@ -168,7 +168,10 @@ func (b *builder) read(r store.Row) error {
 	}
 	switch e.Kind {
 	case store.KindTrial:
-		b.o.Trials = append(b.o.Trials, Trial{Number: e.Trial, Params: e.Opened.Params, Source: e.Opened.Source, Reference: e.Opened.Reference, First: e.Round, Rounds: e.Round, Opened: e.At, Last: e.At, Seq: e.Seq})
+		b.o.Trials = append(b.o.Trials, Trial{
+			Number: e.Trial, Params: e.Opened.Params, Source: e.Opened.Source,
+			Reference: e.Opened.Reference, First: e.Round, Rounds: e.Round, Opened: e.At, Last: e.At, Seq: e.Seq,
+		})
 	case store.KindRung:
 		if t := b.trial(e.Trial); t != nil {
 			t.Rungs = append(t.Rungs, Rung{

@@ -182,7 +182,8 @@ func Recorded(path string, stored *result.Stored, mode string) (*config.Config, 
 	case stored.Config == "":
 		return nil, fmt.Errorf("%s: neither its record nor %s and %s show what was started here; start again in another directory", path, ConfigFile, EnvFile)
 	case stored.Mode != mode:
-		return nil, &OtherError{fmt.Errorf("%s contains a study of `fedfast %s`; this is `fedfast %s`: choose another directory, or resume it with `fedfast study resume %s`", path, stored.Mode, mode, oneline.Path(path))}
+		return nil, &OtherError{fmt.Errorf("%s contains a study of `fedfast %s`; this is `fedfast %s`: choose another "+
+			"directory, or resume it with `fedfast study resume %s`", path, stored.Mode, mode, oneline.Path(path))}
 	}
 	return config.Load(config.Source{Text: stored.Config})
 }

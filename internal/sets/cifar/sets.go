@@ -24,7 +24,8 @@ func Sets() []data.Set { return []data.Set{cifar10Set(), cifar100Set()} }
 func cifar10Set() data.Set {
 	return data.Set{SetInfo: data.SetInfo{
 		Name: "cifar10",
-		Doc:  "CIFAR-10: small colour pictures of 10 kinds of things; no clients of its own. FedEx's way: data.split = \"80/20/files\", data.clients = 500, data.samples = 100, data.augment = \"fedex-cifar\"",
+		Doc: "CIFAR-10: small colour pictures of 10 kinds of things; no clients of its own. FedEx's way: data.split = " +
+			"\"80/20/files\", data.clients = 500, data.samples = 100, data.augment = \"fedex-cifar\"",
 		Kind: data.Image, Input: "32x32x3", Classes: Classes, Clients: "dealt by data.partition", Samples: "50,000 + 10,000 in full",
 		Published: []data.Published{{Source: "CIFAR-10", Totals: data.Totals{Train: 50_000, Test: 10_000}}},
 		Path:      "the folder of the binary version: data_batch_1.bin and so on, and test_batch.bin, plain or .gz (or the folder that holds cifar-10-batches-bin)",

@@ -137,7 +137,9 @@ func (a *Array) read(e *zip.File) error {
 	in, err := e.Open()
 	if errors.Is(err, zip.ErrAlgorithm) {
 		names := map[uint16]string{9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstd", 95: "xz", 99: "encryption"}
-		return own.Refused("is packed by "+cmp.Or(names[e.Method], fmt.Sprintf("method %d of zip", e.Method)), "archives of numpy.savez and numpy.savez_compressed", fmt.Sprintf("save numpy.savez(\"own.npz\", **numpy.load(%q))", filepath.Base(a.path)))
+		return own.Refused("is packed by "+cmp.Or(names[e.Method], fmt.Sprintf("method %d of zip", e.Method)),
+			"archives of numpy.savez and numpy.savez_compressed", fmt.Sprintf("save numpy.savez(\"own.npz\", **numpy.load(%q))",
+				filepath.Base(a.path)))
 	}
 	if err != nil {
 		return err
@@ -224,7 +226,9 @@ var ways = map[string]string{
 func (a *Array) parse(header string) error {
 	m := plain.FindStringSubmatch(header)
 	if strings.Contains(header, "'descr': [") {
-		return own.Refused("records of several fields", "plain arrays of numbers or strings", fmt.Sprintf("from numpy.lib.recfunctions import structured_to_unstructured; save structured_to_unstructured(%s)", a.Name))
+		return own.Refused("records of several fields", "plain arrays of numbers or strings",
+			fmt.Sprintf("from numpy.lib.recfunctions import structured_to_unstructured; save structured_to_unstructured(%s)",
+				a.Name))
 	}
 	if m == nil {
 		return fmt.Errorf("unsupported array header: %.200q", header)
@@ -234,7 +238,9 @@ func (a *Array) parse(header string) error {
 		a.order = binary.BigEndian
 	}
 	if a.Kind == 'O' {
-		return own.Refused("contains Python objects", "arrays of numbers or strings, all rows of one length", fmt.Sprintf("save numpy.array(%s.tolist()), %[1]s.astype(\"float32\") of Decimals, or %[1]s.astype(str) of names", a.Name))
+		return own.Refused("contains Python objects", "arrays of numbers or strings, all rows of one length",
+			fmt.Sprintf("save numpy.array(%s.tolist()), %[1]s.astype(\"float32\") of Decimals, or %[1]s.astype(str) of names",
+				a.Name))
 	}
 	size, err := strconv.Atoi(m[3])
 	if err != nil || size < 1 || size > maxSize || !strings.ContainsRune("uifbUS", rune(a.Kind)) {

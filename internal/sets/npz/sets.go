@@ -32,11 +32,13 @@ func Sets() []data.Set {
 		}}
 	}
 	return []data.Set{
-		set("npz-images", "pictures. x: uint8 (k stands for k/255, see also data.image_mean) or floats of shape (n, height, width) or (n, height, width, channels); "+ownTargets+"; client: n numbers or texts",
+		set("npz-images", "pictures. x: uint8 (k stands for k/255, see also data.image_mean) or floats of shape (n, "+
+			"height, width) or (n, height, width, channels); "+ownTargets+"; client: n numbers or texts",
 			"as in the file", data.Image, (*ownArrays).images),
 		set("npz-vectors", "rows of numbers. x: floats or integers of shape (n, features); "+ownTargets+"; client: n numbers or texts",
 			"as in the file", data.Vector, (*ownArrays).vectors),
-		set("npz-tokens", "rows of token ids from 0 to 65,535. x: integers of shape (n, length), "+ownTargets+"; without y the model learns the next id at every place, and id 0 pads; client: n numbers or texts",
+		set("npz-tokens", "rows of token ids from 0 to 65,535. x: integers of shape (n, length), "+ownTargets+"; without y "+
+			"the model learns the next id at every place, and id 0 pads; client: n numbers or texts",
 			"as in the file", data.Tokens, (*ownArrays).tokens),
 	}
 }

@@ -106,7 +106,8 @@ func (a *Array) unread() error {
 	case slices.Contains(a.Shape, 0):
 		return fmt.Errorf("has the shape %v: there are no samples in it", a.Shape)
 	case a.Kind == 'U' || a.Kind == 'S':
-		return own.Refused("holds texts", "arrays of numbers, and texts from Parquet", "save pandas.DataFrame({\"text\": x, \"label\": y, \"client\": client}).to_parquet(\"own.parquet\") and set data.name = \"parquet-text\"")
+		return own.Refused("holds texts", "arrays of numbers, and texts from Parquet", "save pandas.DataFrame({\"text\": "+
+			"x, \"label\": y, \"client\": client}).to_parquet(\"own.parquet\") and set data.name = \"parquet-text\"")
 	}
 	return own.Refused(fmt.Sprintf("has the shape %v", a.Shape), "rows of values, one a sample", fmt.Sprintf("save %s.reshape(-1, 1) if each sample is one number", a.Name))
 }

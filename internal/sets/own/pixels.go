@@ -30,7 +30,8 @@ func Pixels(name string, bytes bool, least, most float32) []string {
 	case bytes && most < 32:
 		return []string{fmt.Sprintf("the largest byte of array %s is %.0f, which stands for %.3g of 1; save (%s / %.0f).astype(\"float32\") if that is white", name, most, most/255, name, most)}
 	case !bytes && (most > 20 || least >= 0 && most < 0.05):
-		return []string{fmt.Sprintf("the floats of array %s, from %g to %g, are taken as they are, where networks expect about 0 to 1; save (%s / %g).astype(\"float32\")", name, least, most, name, white)}
+		return []string{fmt.Sprintf("the floats of array %s, from %g to %g, are taken as they are, where networks expect "+
+			"about 0 to 1; save (%s / %g).astype(\"float32\")", name, least, most, name, white)}
 	}
 	return nil
 }

@@ -22,7 +22,8 @@ const (
 	// in addition to its letters.
 	textLen  = 64
 	textSize = 16
-	path     = "a file in Parquet's format, or a folder of them, as Hugging Face's sets are saved: names with the word test, of files or their folders, hold the test samples, and those with validation where none do"
+	path     = "a file in Parquet's format, or a folder of them, as Hugging Face's sets are saved: names with the word " +
+		"test, of files or their folders, hold the test samples, and those with validation where none do"
 )
 
 var doc = fmt.Sprintf("; a label: column %s, integers from 0, names or, to predict, floats; a client, if there is one: column %s", strings.Join(labelNames, ", "), strings.Join(clientNames, ", "))
@@ -196,7 +197,9 @@ func (o *own) readLabels(ctx context.Context) error {
 				return fmt.Errorf("type %v, must be integers, names or floats", kind)
 			}
 			if max(label, -label) >= data.MaxOwnClasses {
-				return fmt.Errorf("row %d is %d, must be a class from 0 to %d; save frame.%s.astype(\"float32\") if it is a number to predict, frame.%[4]s.astype(str) if it is the name of a class", row, label, data.MaxOwnClasses-1, leaf.Path[0])
+				return fmt.Errorf("row %d is %d, must be a class from 0 to %d; save frame.%s.astype(\"float32\") if it is a "+
+					"number to predict, frame.%[4]s.astype(str) if it is the name of a class", row, label, data.MaxOwnClasses-1,
+					leaf.Path[0])
 			}
 			o.labels = append(o.labels, int32(label))
 			return nil

@@ -126,7 +126,8 @@ func (c *Config) sizes() ([]int, error) {
 		}
 	}
 	if largest := slices.Max(sizes); largest > maxExamples {
-		return nil, fmt.Errorf("data.clients = %d, data.samples = %d: the largest client has %d samples, more than the %d that are drawn; lower data.samples, their mean", c.Clients, c.Samples, largest, maxExamples)
+		return nil, fmt.Errorf("data.clients = %d, data.samples = %d: the largest client has %d samples, more than the %d "+
+			"that are drawn; lower data.samples, their mean", c.Clients, c.Samples, largest, maxExamples)
 	}
 	return sizes, nil
 }

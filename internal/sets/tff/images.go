@@ -89,7 +89,9 @@ func loadImages(ctx context.Context, cfg data.Config, train, test string, classe
 func cifar100Set() data.Set {
 	return data.Set{SetInfo: data.SetInfo{
 		Name: "tff-cifar100",
-		Doc:  "TensorFlow Federated's CIFAR-100: small colour pictures of 100 kinds of things, dealt by Pachinko allocation. The test samples are with 100 clients of their own, named test/0 and so on (data.unseen = true evaluates them)",
+		Doc: "TensorFlow Federated's CIFAR-100: small colour pictures of 100 kinds of things, dealt by Pachinko " +
+			"allocation. The test samples are with 100 clients of their own, named test/0 and so on (data.unseen = true " +
+			"evaluates them)",
 		Kind: data.Image, Input: "32x32x3", Classes: cifar.Fine,
 		Clients: "500 clients + 100 with test samples only", Samples: "50,000 + 10,000",
 		Published: []data.Published{{Source: "TFF", Totals: data.Totals{Clients: 500, TestOnly: 100, Train: 50_000, Test: 10_000}}},

@@ -30,7 +30,8 @@ const (
 func shakespeareSet() data.Set {
 	return data.Set{SetInfo: data.SetInfo{
 		Name: "tff-shakespeare",
-		Doc:  "TensorFlow Federated's Shakespeare: runs of 80 characters of what a role says, each character's label is the next one (90 ids: 86 characters, padding, others, begin, end); one client is one role",
+		Doc: "TensorFlow Federated's Shakespeare: runs of 80 characters of what a role says, each character's label is " +
+			"the next one (90 ids: 86 characters, padding, others, begin, end); one client is one role",
 		Kind: data.Tokens, Input: "80 characters, a label at each", Classes: idCount,
 		Clients: "715 roles", Samples: "16,068 + 2,356 snippets, each one run or more",
 		Published: []data.Published{{Source: "TFF", Totals: data.Totals{Clients: 715, Train: 16_068, Test: 2356}, Unit: "snippets"}},

@@ -51,7 +51,8 @@ var Tuner = options.Tuner[settings]{About: tuners.Description{
 		{Name: "max_epochs", Default: tuners.Num(10), Doc: "upper bound of the local epochs"},
 		{Name: "max_batch", Default: tuners.Num(5096), Doc: "upper bound of the batch size"},
 		{Name: "clip_logs", Default: tuners.Bool(true), Doc: "clip the logarithms; false clips only the values sent to clients, as in the authors' code"},
-		{Name: "halve", Default: tuners.Bool(false), Doc: "halve the learning rate after a round whose change points against the smoothed changes before it (ours: a way back from steps that are too long)"},
+		{Name: "halve", Default: tuners.Bool(false), Doc: "halve the learning rate after a round whose change points " +
+			"against the smoothed changes before it (ours: a way back from steps that are too long)"},
 		{Name: "as_paper", Default: tuners.Bool(false), Doc: "compute the local cosine with the displacement before a step, times the learning rate, as in the paper (use with client.floor = true)"},
 	},
 	Trials:   true,

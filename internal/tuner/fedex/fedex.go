@@ -56,12 +56,15 @@ var Tuner = options.Tuner[settings]{Plan: readSettings, Trial: newSession, About
 		{Name: "draw_configs", Default: tuners.Bool(false), Doc: "draw k from 1..configs for each trial"},
 		{Name: "independent", Default: tuners.Bool(false), Doc: "draw configurations from the whole space instead of near the first"},
 		{Name: "eps", Default: tuners.Num(0.1), Doc: "maximum distance from the first configuration, as a fraction of each range, 0..1"},
-		{Name: "schedule", Default: tuners.Str(Aggressive), Doc: "step size: aggressive, adaptive, auto, constant, or noise (theta by how many standard errors scores are better than those of their rounds)"},
+		{Name: "schedule", Default: tuners.Str(Aggressive), Doc: "step size: aggressive, adaptive, auto, constant, or " +
+			"noise (theta by how many standard errors scores are better than those of their rounds)"},
 		{Name: "eta0", Default: tuners.Num(0), Doc: "base step size; 0: sqrt(2 ln k), with schedule noise 1"},
 		{Name: "gamma", Default: tuners.Num(-1), Doc: "discount of the baseline, 0..1; -1: the trial's own fedex.gamma"},
 		{Name: "baseline", Default: tuners.Str(Past), Doc: "baseline subtracted from errors: past (discounted mean of past rounds) or zero"},
 		{Name: "cutoff", Default: tuners.Num(0), Doc: "entropy of theta, in nats, below which theta is frozen and its argmax used"},
-		{Name: "dropped", Default: tuners.Str(Worst), Doc: "treatment of clients with NaN/Inf results, and of those whose work is lost on a fleet: worst (error 1, or the round's largest loss), diverged (worst for NaN/Inf, ignore lost work) or skip (ignore both)"},
+		{Name: "dropped", Default: tuners.Str(Worst), Doc: "treatment of clients with NaN/Inf results, and of those whose " +
+			"work is lost on a fleet: worst (error 1, or the round's largest loss), diverged (worst for NaN/Inf, ignore lost " +
+			"work) or skip (ignore both)"},
 		{Name: "diff", Default: tuners.Bool(false), Doc: "use the error after minus before local training"},
 		{Name: "mle", Default: tuners.Bool(false), Doc: "evaluate with the argmax of theta instead of draws"},
 		{Name: "as_paper", Default: tuners.Bool(false), Doc: "integer dimensions: neighbors from c - floor(w) to c + ceil(w), as printed in the paper"},

@@ -59,7 +59,8 @@ var Tuner = tuner{options.Tuner[plan]{Plan: readPlan, Trial: open, About: tuners
 		{Name: "init", Default: tuners.Num(5), Doc: "random points per cell before the search proposes"},
 		{Name: "patience", Default: tuners.Num(5), Doc: "stop a cell after this many proposals without improvement; 0: never"},
 		{Name: "proposals", Default: tuners.Num(0), Doc: "maximum proposals per cell after the random points; 0: no limit"},
-		{Name: "mixed", Default: tuners.Bool(false), Doc: "fill the cells one after the other on one proxy federation that has a client of every cell, from the points that are best for all cells at once"},
+		{Name: "mixed", Default: tuners.Bool(false), Doc: "fill the cells one after the other on one proxy federation that " +
+			"has a client of every cell, from the points that are best for all cells at once"},
 		{Name: "choices", Default: tuners.Num(4), Doc: "with mixed, further points to try for each cell: the next best for all cells at once"},
 		{Name: "table", Default: tuners.Str(""), Doc: "use this table, \"HI SAMPLES LR BATCH EPOCHS; HI ...\", instead of training proxy federations; other options are ignored"},
 	},

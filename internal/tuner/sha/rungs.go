@@ -56,7 +56,8 @@ func Rungs(t, m, eta, eliminations int) (rungs []int, key string, err error) {
 		rungs = append(rungs, round)
 	}
 	if round >= m {
-		return nil, "budget.rounds", fmt.Errorf("a total of %d rounds puts the last elimination at round %d, but a trial ends at round %d (budget.trial_rounds): lower budget.rounds or raise budget.trial_rounds", t, round, m)
+		return nil, "budget.rounds", fmt.Errorf("a total of %d rounds puts the last elimination at round %d, but a trial "+
+			"ends at round %d (budget.trial_rounds): lower budget.rounds or raise budget.trial_rounds", t, round, m)
 	}
 	return append(rungs, m), "", nil
 }

@@ -64,15 +64,20 @@ func (s *Server) server() *mcp.Server {
 			"then start a study, watch it until its state is completed, and read it with show and export. Studies are durable: an interrupted one goes on with resume.",
 	})
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true}
-	mcp.AddTool(out, &mcp.Tool{Name: "list", Annotations: reads, Description: "List what a study file can name: keys (with types, defaults and ranges), methods, models, layers, losses, tuners, probes, data, presets; or show one entry."}, s.list)
+	mcp.AddTool(out, &mcp.Tool{Name: "list", Annotations: reads, Description: "List what a study file can name: keys " +
+		"(with types, defaults and ranges), methods, models, layers, losses, tuners, probes, data, presets; or show one " +
+		"entry."}, s.list)
 	mcp.AddTool(out, &mcp.Tool{Name: "studies", Annotations: reads, Description: "List all studies with their states, and what is left of the budget."}, s.studies)
-	mcp.AddTool(out, &mcp.Tool{Name: "estimate", Annotations: reads, Description: "Estimate the seconds and the memory of a training on this machine without starting it, and check its configuration."}, s.estimate)
+	mcp.AddTool(out, &mcp.Tool{Name: "estimate", Annotations: reads, Description: "Estimate the seconds and the memory " +
+		"of a training on this machine without starting it, and check its configuration."}, s.estimate)
 	mcp.AddTool(out, &mcp.Tool{Name: "start", Description: "Start a training (run) or a study of many trials (tune) in a new directory, in the background."}, s.start)
 	mcp.AddTool(out, &mcp.Tool{Name: "resume", Description: "Resume an interrupted study in the background."}, s.resume)
 	mcp.AddTool(out, &mcp.Tool{Name: "watch", Annotations: reads, Description: "Return the events of a study after a number of events, waiting for new ones for up to a minute."}, s.watch)
 	mcp.AddTool(out, &mcp.Tool{Name: "stop", Description: "Interrupt a training of this server. It finishes its round and saves the study."}, s.stop)
 	mcp.AddTool(out, &mcp.Tool{Name: "show", Annotations: reads, Description: "Show the result of a study, finished or not: trials, models and their errors, curves."}, s.show)
-	mcp.AddTool(out, &mcp.Tool{Name: "export", Annotations: reads, Description: "Read rows of a table of a study: trials, rounds, rungs, decisions, reports, sessions, clients and others. Where there are more, ask again after next."}, s.export)
+	mcp.AddTool(out, &mcp.Tool{Name: "export", Annotations: reads, Description: "Read rows of a table of a study: " +
+		"trials, rounds, rungs, decisions, reports, sessions, clients and others. Where there are more, ask again after " +
+		"next."}, s.export)
 	return out
 }
 

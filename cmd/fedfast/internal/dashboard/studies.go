@@ -273,7 +273,9 @@ func (s *Server) study(r *http.Request) (any, error) {
 	defer func() { _ = v.Close() }() // it was read only
 	p := page{
 		Entry: s.head(o), Seq: o.Seq, All: []trial{}, Metrics: metrics(o),
-		Models: strings.TrimPrefix(config.Models(o.Config.Measures(o.Mode)), "the "), Answer: o.Answer(), Next: append([]view.Step{}, o.Next()...), Discount: o.Config.Discount(), Path: o.Dir, Word: oneline.Path(o.Dir), Config: o.Text, Parts: tabs(o),
+		Models: strings.TrimPrefix(config.Models(o.Config.Measures(o.Mode)), "the "), Answer: o.Answer(),
+		Next: append([]view.Step{}, o.Next()...), Discount: o.Config.Discount(), Path: o.Dir, Word: oneline.Path(o.Dir),
+		Config: o.Text, Parts: tabs(o),
 	}
 	for i := range o.Trials {
 		t := &o.Trials[i]

@@ -71,7 +71,11 @@ func from(f File, bases ...string) File {
 // torchvision and QMNIST state, or hints.
 func Sets() []Set {
 	emnist := from(File{Name: "emnist_all.sqlite.lzma", Size: 170507172, SHA256: "c3aaf91b4cf4e69d53d81627ad119eccdc878ff906f68e66063ff10f67faad48", Hint: true}, tffBase)
-	words := from(File{Name: "stackoverflow.word_count.tar.bz2", SHA256: "1dc00256d6e527c54b9756d968118378ae14e6692c0b3b6cad470cdd3f0c519c", Gives: []string{"stackoverflow.word_count"}}, tffBase, fedmlBase)
+	words := from(File{
+		Name:   "stackoverflow.word_count.tar.bz2",
+		SHA256: "1dc00256d6e527c54b9756d968118378ae14e6692c0b3b6cad470cdd3f0c519c",
+		Gives:  []string{"stackoverflow.word_count"},
+	}, tffBase, fedmlBase)
 	sentences := from(File{Name: "stackoverflow.sqlite.lzma"}, tffBase)
 	return []Set{
 		{Name: "leaf-shakespeare", Data: "leaf-shakespeare", Files: []File{{
@@ -79,7 +83,9 @@ func Sets() []Set {
 			URLs:  []string{"https://www.gutenberg.org/files/100/old/old/1994-01-100.zip", "http://www.gutenberg.org/files/100/old/1994-01-100.zip"},
 			Gives: []string{"raw_data.txt"}, Renames: map[string]string{"100.txt": "raw_data.txt"},
 		}}},
-		{Name: "leaf-femnist", Data: "leaf-femnist", Raw: true, Note: "these are the scans of NIST's Special Database 19, which fedfast does not read: LEAF's scripts (github.com/TalwalkarLab/leaf, data/femnist) make the JSON files that it reads from the two archives; tff-femnist is the same handwriting, ready to be read", Files: []File{
+		{Name: "leaf-femnist", Data: "leaf-femnist", Raw: true, Note: "these are the scans of NIST's Special Database 19, " +
+			"which fedfast does not read: LEAF's scripts (github.com/TalwalkarLab/leaf, data/femnist) make the JSON files " +
+			"that it reads from the two archives; tff-femnist is the same handwriting, ready to be read", Files: []File{
 			from(File{Name: "by_class.zip", MD5: "79572b1694a8506f2b722c7be54130c4", Hint: true}, nistBase),
 			from(File{Name: "by_write.zip", Size: 568113446, MD5: "a29f21babf83db0bb28a2f77b2b456cb", Hint: true}, nistBase),
 		}},

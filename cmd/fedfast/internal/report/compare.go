@@ -196,8 +196,9 @@ func differencesTable(all []*group, target string, found []difference) Table {
 	s := all[0].Studies[0]
 	share := s.Told().Percent
 	t := Table{
-		Title: fmt.Sprintf("Differences of the %s test %s from %s, paired by seed (± %.0f %% confidence interval; p of Student's paired test by Holm's method)", target, s.Told().Metric, all[0].Name, 100*stats.Confidence),
-		Head:  []string{"study", "seeds", "difference", "p", "verdict"},
+		Title: fmt.Sprintf("Differences of the %s test %s from %s, paired by seed (± %.0f %% confidence interval; p of "+
+			"Student's paired test by Holm's method)", target, s.Told().Metric, all[0].Name, 100*stats.Confidence),
+		Head: []string{"study", "seeds", "difference", "p", "verdict"},
 	}
 	for _, d := range found {
 		p := ""

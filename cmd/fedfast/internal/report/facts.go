@@ -19,7 +19,8 @@ import (
 
 // names are the names of tuners as people write them.
 var names = map[string]string{
-	"sha": "SHA", "dphype": "DP-Hype", "flora": "FLoRA", "asha": "ASHA", "bohb": "BOHB", "dehb": "DEHB", "fedex": "FedEx", "fathom": "FATHOM", "fedhyper": "FedHyper", "fedpop": "FedPop", "hyperband": "Hyperband",
+	"sha": "SHA", "dphype": "DP-Hype", "flora": "FLoRA", "asha": "ASHA", "bohb": "BOHB", "dehb": "DEHB", "fedex": "FedEx",
+	"fathom": "FATHOM", "fedhyper": "FedHyper", "fedpop": "FedPop", "hyperband": "Hyperband",
 	"random": "random search", "tpe": "TPE", "nsga2": "NSGA-II",
 }
 

@@ -231,7 +231,10 @@ func (s *Study) fleetTable() *Table {
 	percent := func(x, of float64) string { return strconv.FormatFloat(100*x/max(of, 1e-9), 'f', 1, 64) + " %" }
 	clock := time.Duration(clockOf(s.atWork) * 1e9).Round(time.Millisecond)
 	return &Table{
-		Title: "Clients of " + s.trialName(s.fleetTrial()), Head: []string{"simulated time", "updates", "late", "vanished", "too stale", "lost work", "clients that contributed", "most updates of a client"},
+		Title: "Clients of " + s.trialName(s.fleetTrial()), Head: []string{
+			"simulated time", "updates", "late", "vanished",
+			"too stale", "lost work", "clients that contributed", "most updates of a client",
+		},
 		Rows: [][]string{{clock.String(), count(fates[""]), count(fates["late"]), count(fates["vanished"]), count(fates["stale"]), percent(wasted, spent+wasted), count(len(each)), count(most)}},
 	}
 }

@@ -145,7 +145,8 @@ func (s *Study) Remark(part string) string {
 		return note
 	case part == "params" && s.Mode == config.ModeTune && len(s.dims()) > 0:
 		if arms, _ := s.arms(); len(arms) < view.LeastTrials {
-			note = strings.TrimSpace(fmt.Sprintf("%s Hyperparameter importance needs at least %d trials with a score, drawn before the tuner had any (this study has %d).", note, view.LeastTrials, len(arms)))
+			note = strings.TrimSpace(fmt.Sprintf("%s Hyperparameter importance needs at least %d trials with a score, drawn "+
+				"before the tuner had any (this study has %d).", note, view.LeastTrials, len(arms)))
 		}
 		return note
 	case part == "clients":

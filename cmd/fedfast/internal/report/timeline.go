@@ -101,7 +101,8 @@ func Shifts(o *view.Overview, workers []view.Worker, stretches []view.Stretch) *
 	}
 	return &figure.Figure{
 		Name: "workers", Title: "Timeline of workers",
-		Note:   "Bars run from the assignment of a trial to a worker to the last round it trained before a rung or a move to another worker. Numbers are trials; colors alternate between neighbouring ones.",
+		Note: "Bars run from the assignment of a trial to a worker to the last round it trained before a rung or a move " +
+			"to another worker. Numbers are trials; colors alternate between neighbouring ones.",
 		Panels: []figure.Panel{{X: axis, Spans: spans}},
 	}
 }

@@ -36,7 +36,11 @@ func (s *Study) parallel() *figure.Figure {
 		}
 		p.Paths = append(p.Paths, figure.Path{Name: q.Name, Value: q.Value, Bold: q.Bold, At: append(q.At, q.Value)})
 	}
-	return &figure.Figure{Name: "parallel", Title: fmt.Sprintf("Hyperparameters and the score at %s, of the %s that reached it", where, oneline.Count(len(scores), "trial")), Width: broad, Height: 270, Panels: []figure.Panel{{Paths: p}}}
+	return &figure.Figure{
+		Name: "parallel", Title: fmt.Sprintf("Hyperparameters and the score at %s, of the %s that "+
+			"reached it", where, oneline.Count(len(scores), "trial")), Width: broad, Height: 270,
+		Panels: []figure.Panel{{Paths: p}},
+	}
 }
 
 // mostScatters is how many params have a panel.

@@ -225,7 +225,9 @@ func (w *written) read(dir string) (*Imported, error) {
 	}
 	i.Difference = w.differs(m, i.Weights)
 	if !(i.Difference <= 1e-4) {
-		return nil, fmt.Errorf("outputs of the layers and the module differ by %.2g of the largest value; does the module modify a tensor in place and read it again, or use an operation that behaves differently in training?", i.Difference)
+		return nil, fmt.Errorf("outputs of the layers and the module differ by %.2g of the largest value; does the module "+
+			"modify a tensor in place and read it again, or use an operation that behaves differently in training?",
+			i.Difference)
 	}
 	return i, nil
 }

@@ -80,11 +80,14 @@ func (p *Past) CheckData(c *config.Config, fed *data.Federation, m *nn.Model) er
 	case p.data == nil:
 		return p.Append(store.KindData, tuners.StudySession, 0, rec)
 	case p.data.Start != rec.Start:
-		return fmt.Errorf("%s contains a study that started from other weights than those in its init file: then %s; now %s; restore the file, or use another directory", p.Store.Dir(), p.data.Start, rec.Start)
+		return fmt.Errorf("%s contains a study that started from other weights than those in its init file: then %s; now "+
+			"%s; restore the file, or use another directory", p.Store.Dir(), p.data.Start, rec.Start)
 	case p.data.Fleet != rec.Fleet:
-		return fmt.Errorf("%s contains a study that started with other contents of the files in [fleet]: SHA-256 then %s, now %s; restore the files, or use another directory", p.Store.Dir(), p.data.Fleet, rec.Fleet)
+		return fmt.Errorf("%s contains a study that started with other contents of the files in [fleet]: SHA-256 then %s, "+
+			"now %s; restore the files, or use another directory", p.Store.Dir(), p.data.Fleet, rec.Fleet)
 	case p.data.Fingerprint != rec.Fingerprint:
-		return OtherDataError{fmt.Errorf("%s contains a study that started with other data than those at its data.path: then %s; now %s; restore the data, or use another directory", p.Store.Dir(), p.data, rec)}
+		return OtherDataError{fmt.Errorf("%s contains a study that started with other data than those at its data.path: "+
+			"then %s; now %s; restore the data, or use another directory", p.Store.Dir(), p.data, rec)}
 	}
 	return nil
 }

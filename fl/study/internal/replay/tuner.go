@@ -56,7 +56,9 @@ func (s *Tuner) next(kind string) (*record.Call, error) {
 	n := s.Replayer.calls
 	c := &s.calls[n]
 	if c.Kind != kind {
-		return nil, fmt.Errorf("call %d of tuner %s is a %s in the record and a %s now: the record was written by a version of fedfast with another order of calls; finish the study with that version, or start it again in another directory", n, s.name, c.Kind, kind)
+		return nil, fmt.Errorf("call %d of tuner %s is a %s in the record and a %s now: the record was written by a "+
+			"version of fedfast with another order of calls; finish the study with that version, or start it again in another "+
+			"directory", n, s.name, c.Kind, kind)
 	}
 	s.Skip(1)
 	return c, nil

@@ -43,7 +43,9 @@ func (c *ClientTuner) checkPrivate(probes []string) error {
 		}
 	}
 	if c.Noise > 0 && seen > 1 {
-		return &key.Error{Key: "client_tuner.name", Problem: fmt.Sprintf(": it observes %s, but in a private study it may observe one error of each client; for fedex set client_tuner.options.diff = false", strings.Join(privateErrors, " and "))}
+		return &key.Error{Key: "client_tuner.name", Problem: fmt.Sprintf(": it observes %s, but in a private study it may "+
+			"observe one error of each client; for fedex set client_tuner.options.diff = false", strings.Join(privateErrors,
+			" and "))}
 	}
 	return nil
 }

@@ -176,7 +176,9 @@ func (t *Trial) checkFleet(rec *record.Round, rounds int) error {
 	}
 	for i, j := range f.Jobs {
 		ordered := j.Start >= 0 && j.Start <= j.Received && j.Received <= j.Computed && j.Computed <= j.End && j.End <= math.MaxFloat64
-		if !ordered || j.Staleness < 0 || j.Staleness > rounds || j.Slot < 0 || j.Slot > len(t.study.Meter.Data.Clients)+c.Updates() || !(j.Weight >= 0 && j.Weight <= 1) || j.Client < 0 || j.Client >= len(t.study.Meter.Data.Clients) || i < len(rec.Clients) && j.Client != rec.Clients[i] {
+		if !ordered || j.Staleness < 0 || j.Staleness > rounds || j.Slot < 0 ||
+			j.Slot > len(t.study.Meter.Data.Clients)+c.Updates() || !(j.Weight >= 0 && j.Weight <= 1) || j.Client < 0 ||
+			j.Client >= len(t.study.Meter.Data.Clients) || i < len(rec.Clients) && j.Client != rec.Clients[i] {
 			return fmt.Errorf("an impossible job of client %d", j.Client)
 		}
 	}
