@@ -94,7 +94,7 @@ func TestPageOfStandings(t *testing.T) {
 			}
 			row.WriteString(cell)
 		}
-		fmt.Fprintf(&row, " | %.0f %% |", 100*r.Wins)
+		row.WriteString(" |\n")
 		if !strings.Contains(string(page), row.String()) {
 			t.Errorf("the page lacks %q", row.String())
 		}
