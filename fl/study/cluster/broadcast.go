@@ -73,6 +73,14 @@ func (b *broadcast) send(ctx context.Context, weights []float32) (name string, d
 	return s.name, done, nil
 }
 
+// doubt has weights that a worker could not fetch uploaded again, for tasks that begin now: they may
+// have been removed as unused while equal ones were found to be there.
+func (b *broadcast) doubt(weights []float32) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.sent, &weights[0])
+}
+
 // put uploads the weights.
 func (b *broadcast) put(ctx context.Context, s *sent, weights []float32) {
 	defer close(s.made)

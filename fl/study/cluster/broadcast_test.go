@@ -57,6 +57,35 @@ func TestBroadcastForgetsWhatFailed(t *testing.T) {
 	}
 }
 
+// TestBroadcastSendsAgain removes weights from the server while a task uses them, as a removal may
+// do that was under way when equal ones were sent: after a doubt they are sent again, and both
+// tasks end.
+func TestBroadcastSendsAgain(t *testing.T) {
+	b := sending(t)
+	whole, weights := b.blobs.(*wire.Blobs), []float32{1, 2, 3}
+	name, first, err := b.send(t.Context(), weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := whole.Remove(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := whole.Get(t.Context(), name); err == nil {
+		t.Fatal("what was removed is still there")
+	}
+	b.doubt(weights)
+	again, second, err := b.send(t.Context(), weights)
+	if err != nil || again != name {
+		t.Fatalf("sent again as %s, not as %s: %v", again, name, err)
+	}
+	comesBack(t, whole, name, weights)
+	first()
+	comesBack(t, whole, name, weights)
+	if second(); len(b.sent) > 0 || len(b.unused) != 1 {
+		t.Errorf("they are kept: %v, %q", b.sent, b.unused)
+	}
+}
+
 // TestBroadcastIsInterrupted interrupts tasks whose weights are on a way that does not
 // end: they end at once, and others can be sent from the same memory.
 func TestBroadcastIsInterrupted(t *testing.T) {

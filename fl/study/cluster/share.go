@@ -156,6 +156,7 @@ func (c *Coordinator) task(ctx context.Context, s *workerHandle, at share, o wir
 	t.End()
 	switch {
 	case errors.Is(err, errGivenUp):
+		c.broadcast.doubt(weights)
 		err = fmt.Errorf("worker %s: %s: %w", s.name, at, errUnread)
 	case err == nil && got.Panic != "":
 		err = &faultError{s, &shard.PanicError{Value: got.Panic, Stack: []byte(got.Stack)}}
