@@ -33,7 +33,7 @@ var mayHold = map[string]int{
 	"fl/hyper":                         660,
 	"fl/methods":                       2625,
 	"fl/study":                         4690,
-	"fl/study/cluster":                 2414,
+	"fl/study/cluster":                 2420,
 	"fl/study/cluster/internal/wire":   1483,
 	"fl/study/cluster/internal/worker": 563,
 	"fl/study/config":                  3693,
