@@ -3,9 +3,7 @@ package parquet
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -14,7 +12,7 @@ import (
 	ownsets "github.com/fedfast/fedfast/internal/sets/own"
 	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
-	"github.com/fedfast/fedfast/internal/sys/regular"
+	"github.com/fedfast/fedfast/internal/sys/wholefile"
 )
 
 // folders tells what data.path of pictures in files of their own is.
@@ -97,20 +95,9 @@ func (o *own) walk(ctx context.Context) error {
 // eachFile calls with the content of each picture.
 func (o *own) eachFile(ctx context.Context, call func(name string, encoded []byte, budget *memory.Budget) error) error {
 	for _, path := range o.paths {
-		f, err := regular.Open(path)
-		if err != nil {
+		content, err := wholefile.Read(path)
+		if err := cmp.Or(ctx.Err(), err); err != nil {
 			return err
-		}
-		info, err := f.Stat()
-		if err == nil {
-			err = memory.Check(info.Size())
-		}
-		var content []byte
-		if err == nil {
-			content, err = io.ReadAll(io.LimitReader(f, info.Size()))
-		}
-		if err := cmp.Or(ctx.Err(), errors.Join(err, f.Close())); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
 		}
 		if err := call(path, content, memory.NewBudget(int64(len(content)))); err != nil {
 			return err

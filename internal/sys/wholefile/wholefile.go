@@ -188,8 +188,8 @@ func Clear(folder string, names ...string) error {
 // kB, or MB with many trials. A sparse file takes no room on a disk and may say that it has any size.
 const MostRead = 256 << 20
 
-// Read returns the content of a regular file of at most MostRead bytes. The error names
-// the path; that of one that is not there wraps fs.ErrNotExist.
+// Read returns the content of a regular file of at most MostRead bytes, for which there must be
+// memory. The error names the path; that of one that is not there wraps fs.ErrNotExist.
 func Read(path string) ([]byte, error) {
 	f, err := regular.Open(path)
 	if err != nil {
@@ -202,6 +202,9 @@ func Read(path string) ([]byte, error) {
 	}
 	if info.Size() > MostRead {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("it has %s, must have at most %s", memory.Size(info.Size()), memory.Size(MostRead))}
+	}
+	if err := memory.Check(info.Size()); err != nil {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: err}
 	}
 	return io.ReadAll(io.LimitReader(f, MostRead))
 }

@@ -23,7 +23,7 @@ const mostCode = 119000
 // blank lines, tests, generated files and internal/test. A change that raises one
 // lowers another by as much.
 var mayHold = map[string]int{
-	"bench":                            2766,
+	"bench":                            2770,
 	"bench/repro":                      4406,
 	"cmd":                              19092,
 	"data":                             3201,
@@ -61,14 +61,14 @@ var mayHold = map[string]int{
 	"internal/probe":                   47,
 	"internal/rules":                   600,
 	"internal/scaffold":                166,
-	"internal/sets":                    7212,
+	"internal/sets":                    7199,
 	"internal/stats":                   220,
 	"internal/store":                   1488,
-	"internal/sys":                     676,
+	"internal/sys":                     679,
 	"internal/tuner":                   6212,
 	"kernels":                          10564,
 	"kernels/det":                      172,
-	"nn":                               11905,
+	"nn":                               11906,
 	"nn/safetensors":                   308,
 	"plugins":                          494,
 	"tensor":                           1616,
