@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/nn"
@@ -62,8 +63,9 @@ type model struct {
 var written []byte
 
 // named lists the models in the order in which they are shown: those of models.json, whose layers
-// are written as those of a study file, and in their places those that Go makes.
-var named = func() []model {
+// are written as those of a study file, and in their places those that Go makes. They are read
+// when the first is asked for: most commands need none.
+var named = sync.OnceValue(func() []model {
 	type network struct {
 		Name, Doc string
 		Input     nn.Shape
@@ -82,15 +84,15 @@ var named = func() []model {
 		layers := func(classes int) []nn.Layer { return chain(withClasses(w.Layers, classes)) }
 		return model{name: w.Name, doc: w.Doc, input: w.Input, classes: w.Classes, layers: layers}
 	})
-}()
+})
 
 // Names returns the names of the models.
-func Names() []string { return list.Of(named, func(m model) string { return m.name }) }
+func Names() []string { return list.Of(named(), func(m model) string { return m.name }) }
 
 // New returns the named model, adapted as o asks. The error names the model and
 // what it would take.
 func New(name string, o Options) (*nn.Model, error) {
-	for _, m := range named {
+	for _, m := range named() {
 		if m.name == name {
 			return m.build(o)
 		}

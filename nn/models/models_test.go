@@ -31,8 +31,8 @@ func TestModelsAreWritten(t *testing.T) {
 		if err := checkLayers(w.Name, w.Layers, true); err != nil {
 			t.Error(err)
 		}
-		i := slices.IndexFunc(named, func(m model) bool { return m.name == w.Name })
-		if i < 0 || (len(w.Layers) > 0) != (w.Doc != "") || named[i].doc == "" {
+		i := slices.IndexFunc(named(), func(m model) bool { return m.name == w.Name })
+		if i < 0 || (len(w.Layers) > 0) != (w.Doc != "") || named()[i].doc == "" {
 			t.Errorf("%s has %d layers, its doc is %q", w.Name, len(w.Layers), w.Doc)
 		}
 	}
