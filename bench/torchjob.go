@@ -25,6 +25,8 @@ type torchJob struct {
 
 	clients, samples int // of a round
 	processes        int
+
+	loss float64 // fedfast's, for all rivals alike; 0 until one is prepared
 }
 
 // rival is a job of one PyTorch in one precision with what was measured of it.
@@ -135,7 +137,10 @@ func (t *Torch) write(j *torchJob, job map[string]any) (float64, error) {
 		job[key] = path
 		errs = append(errs, os.WriteFile(path, content, 0o600))
 	}
-	return lossOf(j.net.Model, j.batch, j.optimizer), errors.Join(errs...)
+	if j.loss == 0 {
+		j.loss = lossOf(j.net.Model, j.batch, j.optimizer)
+	}
+	return j.loss, errors.Join(errs...)
 }
 
 func appendFloats(b []byte, x []float32) []byte {
