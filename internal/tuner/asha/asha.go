@@ -25,19 +25,7 @@ const (
 )
 
 // Tuner is asynchronous successive halving.
-var Tuner = options.Tuner[plan]{About: tuners.Description{
-	Name:    "asha",
-	Version: "1.0.0",
-	Doc:     "Asynchronous successive halving (ASHA): promotes a trial as soon as it is among the best 1/eta of its rung, otherwise starts a new one.",
-	Options: []tuners.Option{
-		{Name: "eta", Default: tuners.Num(3), Doc: "promote one of eta trials at each rung; rungs are a factor of eta rounds apart"},
-		{Name: "eliminations", Default: tuners.Num(2), Doc: "number of rungs before the last one, which is at budget.trial_rounds"},
-		{Name: "trials", Default: tuners.Num(0), Doc: "maximum number of trials; 0: as many as budget.rounds allows"},
-	},
-	Trials:        true,
-	Seconds:       true,
-	Architectures: true,
-}, Plan: newPlan, Study: newSession}
+var Tuner = options.Tuner[plan]{About: options.About("asha"), Plan: newPlan, Study: newSession}
 
 // plan is what the options and the budget fix.
 type plan struct {

@@ -27,20 +27,7 @@ const (
 )
 
 // Tuner is Bayesian optimization.
-var Tuner = options.Tuner[plan]{About: tuners.Description{
-	Name:    "bo",
-	Version: "1.0.0",
-	Doc:     "Bayesian optimization: proposes the point of largest expected improvement under a Gaussian process; trains each trial for budget.trial_rounds rounds.",
-	Options: []tuners.Option{
-		{Name: "init", Default: tuners.Num(5), Doc: "number of random trials before the model proposes"},
-		{Name: "trials", Default: tuners.Num(0), Doc: "number of trials; 0: floor(budget.rounds / budget.trial_rounds), at most 500"},
-		{Name: "candidates", Default: tuners.Num(1024), Doc: "number of points at which expected improvement is evaluated; smaller spaces are evaluated completely"},
-	},
-	Trials:        true,
-	Seconds:       true,
-	Architectures: true,
-	Priors:        true,
-}, Plan: newPlan, Study: open}
+var Tuner = options.Tuner[plan]{About: options.About("bo"), Plan: newPlan, Study: open}
 
 // plan is what the options and the budget fix.
 type plan struct {

@@ -24,19 +24,7 @@ import (
 const maxCandidates = 1024
 
 // Tuner is BOHB.
-var Tuner = options.Tuner[plan]{About: tuners.Description{
-	Name:    "bohb",
-	Version: "1.0.0",
-	Doc:     "BOHB: Hyperband whose new trials come from a density of the good trials at the largest number of rounds that enough have reached.",
-	Options: slices.Concat(hyperband.Options, []tuners.Option{
-		{Name: "random", Default: tuners.Num(1.0 / 3), Doc: "share of trials with random points, from 0 to 1; 1: hyperband"},
-		{Name: "candidates", Default: tuners.Num(64), Doc: "number of points that are drawn and compared for each trial"},
-	}),
-	Trials:        true,
-	Seconds:       true,
-	Architectures: true,
-	Priors:        true,
-}, Plan: newPlan, Study: open}
+var Tuner = options.Tuner[plan]{About: options.About("bohb", hyperband.Options...), Plan: newPlan, Study: open}
 
 // plan is what the options and the budget fix.
 type plan struct {

@@ -5,8 +5,6 @@
 package dehb
 
 import (
-	"slices"
-
 	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/tuner/hyperband"
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
@@ -18,19 +16,7 @@ import (
 const maxPopulation = 2000
 
 // Tuner is DEHB.
-var Tuner = options.Tuner[*plan]{About: tuners.Description{
-	Name:    "dehb",
-	Version: "1.0.0",
-	Doc:     "DEHB: differential evolution on Hyperband's brackets; after a first pass, new trials are children of the best at fewer rounds.",
-	Options: slices.Concat(hyperband.Options, []tuners.Option{
-		{Name: "factor", Default: tuners.Num(0.5), Doc: "weight of the difference of two points in a mutation, above 0, at most 2"},
-		{Name: "crossover", Default: tuners.Num(0.5), Doc: "probability of a coordinate to come from the mutant, from 0 to 1"},
-	}),
-	Trials:        true,
-	Seconds:       true,
-	Architectures: true,
-	Conditions:    true,
-}, Plan: newPlan, Study: open}
+var Tuner = options.Tuner[*plan]{About: options.About("dehb", hyperband.Options...), Plan: newPlan, Study: open}
 
 // plan is what the options and the budget fix.
 type plan struct {

@@ -4,26 +4,13 @@
 package dphype
 
 import (
-	"slices"
-
 	"github.com/fedfast/fedfast/internal/tuner/internal/oneshot"
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/tuners"
 )
 
 // Tuner is DP-Hype.
-var Tuner = options.Tuner[oneshot.Plan]{About: tuners.Description{
-	Name:    "dphype",
-	Version: "1.0.0",
-	Doc: "DP-Hype: clients train by themselves with the same configurations and vote for their best; the winner of the vote, which a private study counts with noise, " +
-		"is trained for budget.trial_rounds rounds.",
-	Options: append(slices.Clone(oneshot.Options),
-		tuners.Option{Name: "votes", Default: tuners.Num(5), Doc: "number of configurations that each client votes for"}),
-	Trials:     true,
-	Seconds:    true,
-	Conditions: true,
-	Local:      true,
-}, Plan: plan, Study: open}
+var Tuner = options.Tuner[oneshot.Plan]{About: options.About("dphype", oneshot.Options...), Plan: plan, Study: open}
 
 func plan(r *options.Reader, req tuners.ValidateRequest) oneshot.Plan {
 	p := oneshot.ReadPlan(r, req)

@@ -38,32 +38,7 @@ const (
 )
 
 // Tuner is FATHOM.
-var Tuner = options.Tuner[settings]{About: tuners.Description{
-	Name:    "fathom",
-	Version: "1.1.0",
-	Doc:     "FATHOM: adapts the clients' learning rate, local epochs and batch size in each round, by hypergradients.",
-	Options: []tuners.Option{
-		{Name: "gamma_lr", Default: tuners.Num(0.01), Doc: "step of the log learning rate"},
-		{Name: "gamma_epochs", Default: tuners.Num(0.01), Doc: "step of the log local epochs"},
-		{Name: "gamma_batch", Default: tuners.Num(0.1), Doc: "step of the log batch size"},
-		{Name: "alpha", Default: tuners.Num(0.5), Doc: "smoothing of the changes over rounds, 0..1 (1 excluded)"},
-		{Name: "max_lr", Default: tuners.Num(0.5), Doc: "upper bound of the learning rate (the paper: 0.5 for FEMNIST, 1 for Stack Overflow)"},
-		{Name: "max_epochs", Default: tuners.Num(10), Doc: "upper bound of the local epochs"},
-		{Name: "max_batch", Default: tuners.Num(5096), Doc: "upper bound of the batch size"},
-		{Name: "clip_logs", Default: tuners.Bool(true), Doc: "clip the logarithms; false clips only the values sent to clients, as in the authors' code"},
-		{Name: "halve", Default: tuners.Bool(false), Doc: "halve the learning rate after a round whose change points " +
-			"against the smoothed changes before it (ours: a way back from steps that are too long)"},
-		{Name: "as_paper", Default: tuners.Bool(false), Doc: "compute the local cosine with the displacement before a step, times the learning rate, as in the paper (use with client.floor = true)"},
-	},
-	Trials:   true,
-	Seconds:  true,
-	Jobs:     true,
-	Rounds:   true,
-	Free:     true,
-	Controls: []string{size, epochs, lr},
-	Probes:   []string{globalProbe, localProbe, priorProbe},
-	Scalars:  []string{examples},
-}, Plan: readSettings, Trial: newSession}
+var Tuner = options.Tuner[settings]{About: options.About("fathom"), Plan: readSettings, Trial: newSession}
 
 // settings are the checked options.
 type settings struct {

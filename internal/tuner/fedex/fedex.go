@@ -47,38 +47,7 @@ const (
 const controls = "client.*"
 
 // Tuner is FedEx.
-var Tuner = options.Tuner[settings]{Plan: readSettings, Trial: newSession, About: tuners.Description{
-	Name:    "fedex",
-	Version: "1.0.0",
-	Doc:     "FedEx: tunes client hyperparameters during training, by exponentiated gradient over configurations near the trial's own.",
-	Options: []tuners.Option{
-		{Name: "configs", Default: tuners.Num(27), Doc: "k, the number of client configurations per trial"},
-		{Name: "draw_configs", Default: tuners.Bool(false), Doc: "draw k from 1..configs for each trial"},
-		{Name: "independent", Default: tuners.Bool(false), Doc: "draw configurations from the whole space instead of near the first"},
-		{Name: "eps", Default: tuners.Num(0.1), Doc: "maximum distance from the first configuration, as a fraction of each range, 0..1"},
-		{Name: "schedule", Default: tuners.Str(Aggressive), Doc: "step size: aggressive, adaptive, auto, constant, or " +
-			"noise (theta by how many standard errors scores are better than those of their rounds)"},
-		{Name: "eta0", Default: tuners.Num(0), Doc: "base step size; 0: sqrt(2 ln k), with schedule noise 1"},
-		{Name: "gamma", Default: tuners.Num(-1), Doc: "discount of the baseline, 0..1; -1: the trial's own fedex.gamma"},
-		{Name: "baseline", Default: tuners.Str(Past), Doc: "baseline subtracted from errors: past (discounted mean of past rounds) or zero"},
-		{Name: "cutoff", Default: tuners.Num(0), Doc: "entropy of theta, in nats, below which theta is frozen and its argmax used"},
-		{Name: "dropped", Default: tuners.Str(Worst), Doc: "treatment of clients with NaN/Inf results, and of those whose " +
-			"work is lost on a fleet: worst (error 1, or the round's largest loss), diverged (worst for NaN/Inf, ignore lost " +
-			"work) or skip (ignore both)"},
-		{Name: "diff", Default: tuners.Bool(false), Doc: "use the error after minus before local training"},
-		{Name: "mle", Default: tuners.Bool(false), Doc: "evaluate with the argmax of theta instead of draws"},
-		{Name: "as_paper", Default: tuners.Bool(false), Doc: "integer dimensions: neighbors from c - floor(w) to c + ceil(w), as printed in the paper"},
-	},
-	Trials:        true,
-	Seconds:       true,
-	Architectures: true,
-	Rounds:        true,
-	Jobs:          true,
-	Controls:      []string{controls},
-	Adds:          []tuners.Dim{{Name: Gamma, Kind: tuners.Uniform, Lo: 0, Hi: 1}},
-	Probes:        []string{"val_error_after", "val_error_before", "val_loss_after", "val_loss_before"},
-	Scalars:       []string{"examples_val"},
-}}
+var Tuner = options.Tuner[settings]{Plan: readSettings, Trial: newSession, About: options.About("fedex")}
 
 // settings are the checked options.
 type settings struct {
@@ -115,7 +84,7 @@ func readSettings(r *options.Reader, req tuners.ValidateRequest) settings {
 // seed and the trial's number alone. A trial that was forked has those of the trial
 // that it came from. The error comes from an option.
 func Arms(space tuners.Space, params, given tuners.Params, seed uint64, trial int) ([]tuners.Params, error) {
-	r := options.Read(Tuner.About, given)
+	r := options.Read(Tuner.About(), given)
 	s := readSettings(r, tuners.ValidateRequest{Space: space})
 	if err := options.First("fedex", r.Problems); err != nil {
 		return nil, err

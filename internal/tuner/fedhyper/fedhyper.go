@@ -25,22 +25,7 @@ const (
 )
 
 // Tuner is FedHyper.
-var Tuner = options.Tuner[plan]{About: tuners.Description{
-	Name:    "fedhyper",
-	Version: "1.0.0",
-	Doc:     "FedHyper's global scheduler: adapts the server's learning rate in each round, by its hypergradient.",
-	Options: []tuners.Option{
-		{Name: "rate", Default: tuners.Num(1), Doc: "factor of the hypergradient"},
-		{Name: "least", Default: tuners.Num(-0.2), Doc: "lower bound of a: a round's server.lr is 1 + a times the trial's"},
-		{Name: "most", Default: tuners.Num(4), Doc: "upper bound of a"},
-	},
-	Trials:   true,
-	Seconds:  true,
-	Rounds:   true,
-	Free:     true,
-	Controls: []string{lr},
-	Probes:   []string{dot},
-}, Plan: newPlan, Trial: newSession}
+var Tuner = options.Tuner[plan]{About: options.About("fedhyper"), Plan: newPlan, Trial: newSession}
 
 // plan is what the options say.
 type plan struct{ rate, least, most float64 }

@@ -28,20 +28,7 @@ import (
 const picks = tuners.ArchPrefix + "*"
 
 // Tuner is FedorAS.
-var Tuner = options.Tuner[settings]{About: tuners.Description{
-	Name:    "fedoras",
-	Version: "1.0.0",
-	Doc:     "FedorAS: trains a supernet with random sub-networks, searches them by evolution without training, and fine-tunes the best of each tier of operations.",
-	Options: []tuners.Option{
-		{Name: "tune_rounds", Default: tuners.Num(0), Scaled: true, Doc: "fine-tuning rounds of each network found, the last of budget.trial_rounds; 0: a fifth of them"},
-		{Name: "tiers", Default: tuners.Num(4), Doc: "number of networks to fine-tune, one per share of the operations on a logarithmic scale"},
-		{Name: "population", Default: tuners.Num(32), Doc: "sub-networks per generation, at least 4"},
-		{Name: "generations", Default: tuners.Num(8), Doc: "generations of the search; the first is random"},
-		{Name: "mutation", Default: tuners.Num(0.1), Doc: "probability that a choice of a child mutates, 0..1"},
-	},
-	Trials: true, Rounds: true, Architectures: true, Fork: true,
-	Controls: []string{picks},
-}, Plan: readSettings, Study: openStudy, Trial: openTrial}
+var Tuner = options.Tuner[settings]{About: options.About("fedoras"), Plan: readSettings, Study: openStudy, Trial: openTrial}
 
 // settings are the checked options.
 type settings struct {

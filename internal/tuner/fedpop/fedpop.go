@@ -36,25 +36,7 @@ const (
 )
 
 // Tuner is FedPop.
-var Tuner = options.Tuner[plan]{About: tuners.Description{
-	Name:    "fedpop",
-	Version: "1.0.0",
-	Doc:     "FedPop: evolves a population of client configurations during training, by the clients' validation losses.",
-	Options: []tuners.Option{
-		{Name: "population", Default: tuners.Num(0), Doc: "number of configurations, at most 1000; 0: one for each client of a cohort"},
-		{Name: "interval", Default: tuners.Num(5), Doc: "rounds between comparisons"},
-		{Name: "quantile", Default: tuners.Num(0.3), Doc: "fraction of the population that is replaced, and that is copied, up to 0.5"},
-		{Name: "eps", Default: tuners.Num(0.1), Doc: "maximum change of a copy, as a fraction of each range, 0..1"},
-		{Name: "resample", Default: tuners.Num(0.1), Doc: "probability of perturbing the trial's own configuration instead of a copy, 0..1"},
-		{Name: "discount", Default: tuners.Num(0.9), Doc: "weight of a loss compared with that of the next round, 0..1"},
-	},
-	Trials:   true,
-	Seconds:  true,
-	Rounds:   true,
-	Controls: []string{controls},
-	Probes:   []string{valLoss},
-	Scalars:  []string{valSamples},
-}, Plan: newPlan, Trial: newSession}
+var Tuner = options.Tuner[plan]{About: options.About("fedpop"), Plan: newPlan, Trial: newSession}
 
 // plan is what the options say.
 type plan struct {

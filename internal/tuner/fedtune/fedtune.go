@@ -40,38 +40,7 @@ const (
 )
 
 // Tuner is fedtune-hrt.
-var Tuner = tuner{options.Tuner[plan]{Plan: readPlan, Trial: open, About: tuners.Description{
-	Name:    "fedtune-hrt",
-	Version: "1.0.0",
-	Doc:     "FedTune reference table: tunes learning rate, batch size and epochs on proxy federations per heterogeneity and size; clients look up their values.",
-	Options: []tuners.Option{
-		{Name: "hi", Default: tuners.Str("0.2, 0.4, 0.6, 0.8"), Doc: "heterogeneity indices (columns of the table), 0..1"},
-		{Name: "samples", Default: tuners.Str("100, 200, 400, 600, 800, 1000"), Doc: "samples per client (rows of the table), including those not trained on"},
-		{Name: "lr_min", Default: tuners.Num(0.002), Doc: "lowest learning rate"},
-		{Name: "lr_max", Default: tuners.Num(0.8), Doc: "highest learning rate"},
-		{Name: "lr_step", Default: tuners.Num(0.002), Doc: "distance between neighboring learning rates"},
-		{Name: "batches", Default: tuners.Str("4, 8, 16"), Doc: "batch sizes"},
-		{Name: "epochs", Default: tuners.Str("5, 10, 15"), Doc: "local epochs"},
-		{Name: "clients", Default: tuners.Num(5), Doc: "clients of a proxy federation; all train in every round"},
-		{Name: "rounds", Default: tuners.Num(20), Doc: "rounds of a proxy federation"},
-		{Name: "scale", Default: tuners.Num(1), Doc: "multiply rounds and samples of proxy federations by this factor, 0..1 (0 excluded); clients look up the original sizes", Scaled: true},
-		{Name: "search", Default: tuners.Str(Bayes), Doc: "search within a cell: bo, random or grid"},
-		{Name: "init", Default: tuners.Num(5), Doc: "random points per cell before the search proposes"},
-		{Name: "patience", Default: tuners.Num(5), Doc: "stop a cell after this many proposals without improvement; 0: never"},
-		{Name: "proposals", Default: tuners.Num(0), Doc: "maximum proposals per cell after the random points; 0: no limit"},
-		{Name: "mixed", Default: tuners.Bool(false), Doc: "fill the cells one after the other on one proxy federation that " +
-			"has a client of every cell, from the points that are best for all cells at once"},
-		{Name: "choices", Default: tuners.Num(4), Doc: "with mixed, further points to try for each cell: the next best for all cells at once"},
-		{Name: "table", Default: tuners.Str(""), Doc: "use this table, \"HI SAMPLES LR BATCH EPOCHS; HI ...\", instead of training proxy federations; other options are ignored"},
-	},
-	Trials:   true,
-	Seconds:  true,
-	Rounds:   true,
-	Tables:   true,
-	Prepare:  true,
-	Free:     true,
-	Controls: []string{size, epochs, lr},
-}}}
+var Tuner = tuner{options.Tuner[plan]{Plan: readPlan, Trial: open, About: options.About("fedtune")}}
 
 type tuner struct{ options.Tuner[plan] }
 

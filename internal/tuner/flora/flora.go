@@ -29,18 +29,7 @@ const (
 const maxCandidates = 16384
 
 // Tuner is FLoRA.
-var Tuner = options.Tuner[plan]{About: tuners.Description{
-	Name:    "flora",
-	Version: "1.0.0",
-	Doc: "FLoRA: clients train by themselves with the same configurations and tell their scores; the lowest point of a surface fitted to them " +
-		"is trained for budget.trial_rounds rounds.",
-	Options: append(slices.Clone(oneshot.Options),
-		tuners.Option{Name: "surface", Default: tuners.Str(pooled), Doc: "surface whose lowest point is trained: pooled (one of all clients' scores), or mean or max of one for each client"},
-		tuners.Option{Name: "candidates", Default: tuners.Num(1024), Doc: "number of points at which surfaces are compared, before the best few are refined"}),
-	Trials:  true,
-	Seconds: true,
-	Local:   true,
-}, Plan: newPlan, Study: open}
+var Tuner = options.Tuner[plan]{About: options.About("flora", oneshot.Options...), Plan: newPlan, Study: open}
 
 // plan is what the options fix.
 type plan struct {

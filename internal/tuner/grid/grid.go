@@ -19,16 +19,7 @@ import (
 const maxPoints = 1_000_000
 
 // Tuner is grid search.
-var Tuner = options.Tuner[plan]{About: tuners.Description{
-	Name:    "grid",
-	Version: "1.0.0",
-	Doc:     "Grid search: trains every combination of choices, integers and evenly spaced points of real dimensions for budget.trial_rounds rounds.",
-	Options: []tuners.Option{
-		{Name: "points", Default: tuners.Num(3), Doc: "points per real dimension, end to end on its scale; 1: the middle"},
-	},
-	Trials:  true,
-	Seconds: true,
-}, Plan: newPlan, Study: open}
+var Tuner = options.Tuner[plan]{About: options.About("grid"), Plan: newPlan, Study: open}
 
 // plan is the number of points per real dimension, and of all trials.
 type plan struct{ points, trials int }

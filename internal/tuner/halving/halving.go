@@ -18,19 +18,7 @@ const (
 )
 
 // Tuner is planned successive halving.
-var Tuner = options.Tuner[sha.Bracket]{About: tuners.Description{
-	Name:    "halving",
-	Version: "1.0.0",
-	Doc: "One planned bracket of successive halving: as many trials as budget.rounds pays for, of which the best third " +
-		"goes on at 1/9 and at 1/3 of budget.trial_rounds; scores are means of three rounds, cohorts shared, and trial 0 " +
-		"starts from known good values.",
-	Options: []tuners.Option{
-		{Name: "first_rung", Default: tuners.Num(2), Doc: "fewest rounds of a rung: earlier ones are left out"},
-	},
-	Trials:        true,
-	Seconds:       true,
-	Architectures: true,
-}, Plan: plan, Study: open}
+var Tuner = options.Tuner[sha.Bracket]{About: options.About("halving"), Plan: plan, Study: open}
 
 func open(req tuners.OpenRequest, b sha.Bracket) (tuners.Session, error) {
 	return sha.Open("halving", req, []sha.Bracket{b}, nil)

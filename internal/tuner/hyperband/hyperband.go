@@ -17,15 +17,7 @@ import (
 const defaultTop = 3
 
 // Tuner is Hyperband.
-var Tuner = options.Tuner[[]sha.Bracket]{About: tuners.Description{
-	Name:          "hyperband",
-	Version:       "1.0.0",
-	Doc:           "Hyperband: brackets of successive halving, from many short trials to few long ones, repeated until budget.rounds is spent.",
-	Options:       Options,
-	Trials:        true,
-	Seconds:       true,
-	Architectures: true,
-}, Plan: plan, Study: open}
+var Tuner = options.Tuner[[]sha.Bracket]{About: options.About("hyperband", Options...), Plan: plan, Study: open}
 
 // Options are those that Read reads.
 var Options = []tuners.Option{

@@ -24,19 +24,7 @@ const (
 )
 
 // Tuner is NSGA-II.
-var Tuner = options.Tuner[settings]{About: tuners.Description{
-	Name:    "nsga2",
-	Version: "1.0.0",
-	Doc:     "NSGA-II: evolves a population of trials towards the Pareto front of several objectives; trains each trial for budget.trial_rounds rounds.",
-	Options: []tuners.Option{
-		{Name: "population", Default: tuners.Num(0), Doc: "trials per generation, at least 2; 0: the square root of the number of trials, at least 4"},
-		{Name: "trials", Default: tuners.Num(0), Doc: "number of trials; 0: floor(budget.rounds / budget.trial_rounds), at most 10,000"},
-		{Name: "crossover", Default: tuners.Num(0.9), Doc: "probability that a trial has two parents instead of one, 0..1"},
-		{Name: "swap", Default: tuners.Num(0.5), Doc: "probability that such a trial has a hyperparameter from the second parent, 0..1"},
-		{Name: "mutation", Default: tuners.Num(0), Doc: "probability that a hyperparameter is drawn anew, 0..1; 0: 1 / the number of dimensions"},
-	},
-	Trials: true, Seconds: true, Architectures: true, Multi: true, Constraints: true, Conditions: true,
-}, Plan: read, Study: open}
+var Tuner = options.Tuner[settings]{About: options.About("nsga2"), Plan: read, Study: open}
 
 // settings are the checked options.
 type settings struct {

@@ -19,22 +19,7 @@ import (
 )
 
 // Tuner is population based training.
-var Tuner = options.Tuner[plan]{About: tuners.Description{
-	Name:    "pbt",
-	Version: "1.0.0",
-	Doc:     "Population-based training: every few rounds, replaces the worst trials by copies of the best with perturbed hyperparameters.",
-	Options: []tuners.Option{
-		{Name: "population", Default: tuners.Num(0), Doc: "size of the population; 0: budget.rounds / budget.trial_rounds"},
-		{Name: "interval", Default: tuners.Num(0), Doc: "rounds between comparisons; 0: a tenth of budget.trial_rounds"},
-		{Name: "quantile", Default: tuners.Num(0.25), Doc: "fraction of the population that is replaced, and that is copied, up to 0.5"},
-		{Name: "factor", Default: tuners.Num(1.2), Doc: "factor by which real hyperparameters of a copy are multiplied or divided; integers change by one"},
-		{Name: "resample", Default: tuners.Num(0.25), Doc: "probability of resampling a hyperparameter of a copy instead, 0..1"},
-	},
-	Trials:        true,
-	Seconds:       true,
-	Architectures: true,
-	Fork:          true,
-}, Plan: newPlan, Study: newSession}
+var Tuner = options.Tuner[plan]{About: options.About("pbt"), Plan: newPlan, Study: newSession}
 
 // plan is what the options and the budget say.
 type plan struct {

@@ -30,28 +30,7 @@ const (
 )
 
 // Tuner is PerFedRLNAS.
-var Tuner = options.Tuner[settings]{About: tuners.Description{
-	Name:    "perfedrlnas",
-	Version: "1.0.0",
-	Doc:     "PerFedRLNAS: a policy per client selects the sub-network of a supernet to train, and learns by REINFORCE.",
-	Options: []tuners.Option{
-		{Name: "lr", Default: tuners.Num(0.5), Doc: "learning rate of Adam on the policies (FedRLNAS: 0.003)"},
-		{Name: "beta1", Default: tuners.Num(0.5), Doc: "decay rate of Adam's first moment, 0..1 (1 excluded)"},
-		{Name: "beta2", Default: tuners.Num(0.999), Doc: "decay rate of Adam's second moment, 0..1 (1 excluded)"},
-		{Name: "baseline", Default: tuners.Str(OfClients), Doc: "baseline of the reward: clients (mean best accuracy of " +
-			"the clients seen), own (moving average of the client) or cohort (mean of the round)"},
-		{Name: "own_weight", Default: tuners.Num(0.3), Doc: "weight of the newest accuracy in the moving average of baseline = \"own\", 0..1"},
-		{Name: "latency", Default: tuners.Num(0.001), Doc: "reward penalty per simulated second slower than the round's fastest client"},
-		{Name: "shared", Default: tuners.Bool(false), Doc: "one policy for all clients, as in FedRLNAS; then baseline clients means cohort, and own a moving average over all clients"},
-		{Name: "uniform", Default: tuners.Bool(false), Doc: "draw options uniformly and learn nothing, as a control"},
-		{Name: "as_paper", Default: tuners.Bool(false), Doc: "beta2 = 0.99, as in the paper; the released code uses 0.999"},
-	},
-	Trials:  true,
-	Seconds: true, Rounds: true, Architectures: true,
-	Controls: []string{picks},
-	Probes:   []string{secondsProbe, errorProbe},
-	Scalars:  []string{tuners.ScalarClientKey},
-}, Plan: readSettings, Trial: newSession}
+var Tuner = options.Tuner[settings]{About: options.About("perfedrlnas"), Plan: readSettings, Trial: newSession}
 
 // settings are the checked options.
 type settings struct {

@@ -19,19 +19,7 @@ const Name = "proxy"
 const maxTrials = 1000
 
 // Tuner is one-shot proxy search.
-var Tuner = options.Tuner[int]{About: tuners.Description{
-	Name:    Name,
-	Version: "1.0.0",
-	Doc:     "One-shot proxy search: trains the best configurations of finished studies of other data (tuner.from) for budget.trial_rounds rounds.",
-	Options: []tuners.Option{
-		{Name: "trials", Default: tuners.Num(1), Doc: "how many of the best configurations are trained; random ones where the studies have fewer"},
-	},
-	Trials:        true,
-	Architectures: true,
-	Conditions:    true,
-	Priors:        true,
-	NeedsPriors:   true,
-}, Plan: trials, Study: open}
+var Tuner = options.Tuner[int]{About: options.About("proxy"), Plan: trials, Study: open}
 
 func trials(r *options.Reader, req tuners.ValidateRequest) int {
 	r.Whole("trials", 1, maxTrials) // not 0, which Trials takes for as many as the budget pays for

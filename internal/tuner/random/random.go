@@ -10,20 +10,7 @@ import (
 )
 
 // Tuner is random search.
-var Tuner = options.Tuner[int]{About: tuners.Description{
-	Name:    "random",
-	Version: "1.0.0",
-	Doc:     "Random search: draws points from the space, trains each for budget.trial_rounds rounds and returns the best.",
-	Options: []tuners.Option{
-		{Name: "trials", Default: tuners.Num(0), Doc: "number of trials; 0: floor(budget.rounds / budget.trial_rounds)"},
-	},
-	Trials:        true,
-	Seconds:       true,
-	Architectures: true,
-	Multi:         true,
-	Constraints:   true,
-	Conditions:    true,
-}, Plan: trials, Study: open}
+var Tuner = options.Tuner[int]{About: options.About("random"), Plan: trials, Study: open}
 
 // maxTrials bounds the option trials.
 const maxTrials = 10_000_000

@@ -17,18 +17,7 @@ import (
 )
 
 // Tuner is successive halving.
-var Tuner = options.Tuner[Bracket]{About: tuners.Description{
-	Name:    "sha",
-	Version: "1.0.0",
-	Doc:     "Successive halving: starts eta^eliminations trials and keeps the best 1/eta at each rung; the last one trains to budget.trial_rounds.",
-	Options: []tuners.Option{
-		{Name: "eta", Default: tuners.Num(3), Doc: "keep one of eta trials at each rung"},
-		{Name: "eliminations", Default: tuners.Num(3), Doc: "number of rungs at which trials are pruned"},
-	},
-	Trials:        true,
-	Seconds:       true,
-	Architectures: true,
-}, Plan: plan, Study: open}
+var Tuner = options.Tuner[Bracket]{About: options.About("sha"), Plan: plan, Study: open}
 
 func open(req tuners.OpenRequest, b Bracket) (tuners.Session, error) {
 	return Open("sha", req, []Bracket{b}, nil)

@@ -17,13 +17,7 @@ import (
 const Name = "sobol"
 
 // Tuner trains floor(T/M) points (T = budget.rounds, M = budget.trial_rounds).
-var Tuner = options.Tuner[uint64]{About: tuners.Description{
-	Name:    Name,
-	Version: "1.0.0",
-	Doc:     "Points of a scrambled Sobol sequence, each trained for budget.trial_rounds rounds.",
-	Options: []tuners.Option{{Name: "scramble", Default: tuners.Num(1), Doc: "number that keys the scrambling: equal numbers give equal points"}},
-	Trials:  true, Conditions: true,
-}, Plan: key, Study: open}
+var Tuner = options.Tuner[uint64]{About: options.About("sobol"), Plan: key, Study: open}
 
 // key reads the option scramble, and checks the budget and that the sequence has the
 // dimensions.

@@ -28,24 +28,7 @@ const (
 )
 
 // Tuner is the tree-structured Parzen estimator.
-var Tuner = options.Tuner[plan]{About: tuners.Description{
-	Name:    "tpe",
-	Version: "1.0.0",
-	Doc: "Tree-structured Parzen estimator (TPE), multivariate: proposes points that are likely among the best trials and unlikely among the others; " +
-		"trains each trial for budget.trial_rounds rounds.",
-	Options: []tuners.Option{
-		{Name: "init", Default: tuners.Num(0), Doc: "number of random trials before the model proposes; 0: 10, or half of fewer than 20"},
-		{Name: "trials", Default: tuners.Num(0), Doc: "number of trials; 0: floor(budget.rounds / budget.trial_rounds), at most 2000"},
-		{Name: "candidates", Default: tuners.Num(24), Doc: "number of points that are drawn and compared for each trial"},
-	},
-	Trials:        true,
-	Seconds:       true,
-	Architectures: true,
-	Multi:         true,
-	Constraints:   true,
-	Conditions:    true,
-	Priors:        true,
-}, Plan: newPlan, Study: open}
+var Tuner = options.Tuner[plan]{About: options.About("tpe"), Plan: newPlan, Study: open}
 
 // plan is what the options and the budget fix.
 type plan struct {

@@ -176,7 +176,7 @@ func (c Contest) sources(of Named[*Table], rounds int) []*Table {
 // the results: as many trainings as leave the budget one of the game's. Scores are of equal kind
 // in all tables: errors, which are lower where they are better.
 func (c Contest) search(ctx context.Context, on *Table, g *study.Played) error {
-	base, err := on.Study(c.Sets, &g.Config.Seed, random.Tuner.About.Name)
+	base, err := on.Study(c.Sets, &g.Config.Seed, random.Tuner.About().Name)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/BurntSushi/toml"
+
+	"github.com/fedfast/fedfast/internal/tuner"
 	"github.com/fedfast/fedfast/internal/tuner/internal/batch"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -148,10 +152,25 @@ func First(name string, problems []tuners.Problem) error {
 	return fmt.Errorf("%s: %s: %s", name, problems[0].Key, problems[0].Message)
 }
 
+// About reads about.toml in the folder of a built-in tuner when it is first asked for. Options
+// that a tuner shares with others come before its own.
+func About(folder string, shared ...tuners.Option) func() tuners.Description {
+	return sync.OnceValue(func() tuners.Description {
+		var d tuners.Description
+		read, err := toml.DecodeFS(tuner.About, folder+"/about.toml", &d)
+		if unknown := read.Undecoded(); err != nil || len(unknown) > 0 {
+			panic(fmt.Sprintf("%s/about.toml: %v %v", folder, err, unknown))
+		}
+		d.Options = slices.Concat(shared, d.Options)
+		return d
+	})
+}
+
 // Tuner is a built-in tuner: what it is, how it reads its options into a P, and how its
 // sessions start.
 type Tuner[P any] struct {
-	About tuners.Description
+	// About says what it is, see About.
+	About func() tuners.Description
 	// Plan reads the options, and checks what else of a request matters.
 	Plan func(*Reader, tuners.ValidateRequest) P
 	// Study starts or continues a study's session; nil: one trial, drawn from the space.
@@ -161,7 +180,7 @@ type Tuner[P any] struct {
 }
 
 // Describe says what the tuner is.
-func (t Tuner[P]) Describe(context.Context) (tuners.Description, error) { return t.About, nil }
+func (t Tuner[P]) Describe(context.Context) (tuners.Description, error) { return t.About(), nil }
 
 // Validate returns what is wrong with the options, the space, the budget and the objective.
 func (t Tuner[P]) Validate(_ context.Context, req tuners.ValidateRequest) ([]tuners.Problem, error) {
@@ -171,7 +190,7 @@ func (t Tuner[P]) Validate(_ context.Context, req tuners.ValidateRequest) ([]tun
 
 // Read returns what the options come to, and what is wrong.
 func (t Tuner[P]) Read(req tuners.ValidateRequest) (P, []tuners.Problem) {
-	r := Read(t.About, req.Options)
+	r := Read(t.About(), req.Options)
 	p := t.Plan(r, req)
 	return p, r.Problems
 }
@@ -183,13 +202,13 @@ func (t Tuner[P]) Open(_ context.Context, req tuners.OpenRequest) (tuners.Sessio
 	if t.Trial == nil {
 		open = func(name string, problems []tuners.Problem) error { return Open(name, req.Trial, problems) }
 	}
-	switch err := open(t.About.Name, problems); {
+	switch err := open(t.About().Name, problems); {
 	case err != nil:
 		return nil, err
 	case req.Trial != tuners.StudySession:
 		return t.Trial(req, p)
 	case t.Study == nil:
-		return batch.Lone(t.About.Name, req)
+		return batch.Lone(t.About().Name, req)
 	}
 	return t.Study(req, p)
 }
