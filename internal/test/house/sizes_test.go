@@ -65,7 +65,7 @@ var mayHold = map[string]int{
 	"internal/stats":                   220,
 	"internal/store":                   1488,
 	"internal/sys":                     679,
-	"internal/tuner":                   6212,
+	"internal/tuner":                   5887,
 	"kernels":                          10564,
 	"kernels/det":                      172,
 	"nn":                               11906,
