@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
-	_ "embed" // the views
+	_ "embed" // the tables and views
 	"errors"
 	"fmt"
 	"strings"
@@ -19,26 +19,8 @@ const applicationID = 0x66646674
 // says otherwise: a study of another version is refused.
 const formatVersion = 1
 
-const tables = `
-CREATE TABLE journal (
-	seq   INTEGER PRIMARY KEY,
-	at    INTEGER NOT NULL,
-	kind  TEXT    NOT NULL,
-	trial INTEGER NOT NULL,
-	round INTEGER NOT NULL,
-	data  TEXT    NOT NULL,
-	sum   BLOB    NOT NULL
-);
-CREATE INDEX journal_trial ON journal (trial, kind, round);
-CREATE TABLE states (
-	session INTEGER NOT NULL,
-	slot    INTEGER NOT NULL,
-	calls   INTEGER NOT NULL,
-	data    BLOB    NOT NULL,
-	sum     BLOB    NOT NULL,
-	PRIMARY KEY (session, slot)
-);
-`
+//go:embed tables.sql
+var tables string
 
 // views are made anew whenever a study is opened for work.
 //

@@ -3,15 +3,28 @@
 package torchmodel
 
 import (
+	_ "embed" // the texts
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"text/template"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/nn"
+)
+
+// exportText is the template of the Python file; put and shares are what some networks need
+// besides PyTorch's modules.
+var (
+	//go:embed export.py.tmpl
+	exportText string
+	//go:embed put.py.tmpl
+	put string
+	//go:embed shares.py.tmpl
+	shares string
 )
 
 // Export returns a Python file that builds a model in PyTorch and loads its weights
@@ -25,15 +38,14 @@ func Export(m *nn.Model, weights, inputs string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("model %s: %w", m.Name(), err)
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, exportHead, strings.ReplaceAll(m.Name(), `"`, ""))
-	for _, code := range e.helpers {
-		b.WriteString("\n\n" + strings.TrimSpace(code) + "\n")
-	}
-	fmt.Fprintf(&b, exportModel, Reads(m)+inputs, gives(m), strings.Join(e.init, ""), strings.Join(e.forward, ""), v.name)
 	slices.Sort(e.files)
-	fmt.Fprintf(&b, exportLoad, strconv.Quote(weights), strings.Join(e.files, ""))
-	return b.String(), nil
+	var b strings.Builder
+	err = template.Must(template.New("").Parse(exportText)).Execute(&b, map[string]any{
+		"Name": strings.ReplaceAll(m.Name(), `"`, ""), "Reads": Reads(m) + inputs, "Gives": gives(m), "Result": v.name,
+		"Helpers": list.Of(e.helpers, strings.TrimSpace), "Init": e.init, "Forward": e.forward,
+		"Files": e.files, "Weights": strconv.Quote(weights),
+	})
+	return b.String(), err
 }
 
 // Normalized says what makes the inputs of a model of an image's or a vector's values.
