@@ -8,12 +8,9 @@ import (
 
 // ablation is one setting that is varied; FedEx's other settings are the paper's.
 type ablation struct {
-	name, option string
-	values       []string
-	// own is the value of the paper, whose arms are the arms of fedex-paired.
-	own string
-	// alone says that the setting also changes arms without FedEx.
-	alone bool
+	Name, Option, Own string
+	Values            []string
+	Alone             bool
 }
 
 // clipped ends the name of a value of eps whose neighbourhoods reach beyond the space on
@@ -21,33 +18,24 @@ type ablation struct {
 // calls eps 1 is independent draws.
 const clipped = "-clipped"
 
-var ablations = []ablation{
-	{name: "eps", option: "client_tuner.options.eps", values: []string{"0", "0.01", "0.05", "0.1", "0.2", "0.5", "1" + clipped}, own: "0.1"},
-	{name: "independent", option: "client_tuner.options.independent", values: []string{"false", "true"}, own: "false"},
-	{name: "cutoff", option: "client_tuner.options.cutoff", values: []string{"0", "1e-4"}, own: "0"},
-	{name: "schedule", option: "client_tuner.options.schedule", values: []string{"constant", "adaptive", "auto", "noise", "aggressive"}, own: "aggressive"},
-	{name: "configs", option: "client_tuner.options.configs", values: []string{"9", "27", "81"}, own: "27"},
-	{name: "cohort", option: "cohort", values: []string{"5", "10", "30"}, own: "10", alone: true},
-}
-
 // ablationPairs is how often each is repeated: less than what the paper's own
 // settings get.
 const ablationPairs = 30
 
 // ablationSets are the sets of data on which settings are varied.
 func ablationSets() []pairedSet {
-	return slices.DeleteFunc(slices.Clone(pairedSets), func(s pairedSet) bool { return s.name != "femnist-iid" && s.name != "cifar10" })
+	return slices.DeleteFunc(slices.Clone(papers().FedEx.Paired), func(s pairedSet) bool { return s.Name != "femnist-iid" && s.Name != "cifar10" })
 }
 
 // training is the model of a value, with FedEx or alone.
 func (a *ablation) training(set pairedSet, value, tuning string) *Training {
 	t := pairedTraining(set, tuning)
-	if value != a.own && (tuning == "fedex" || a.alone) {
+	if value != a.Own && (tuning == "fedex" || a.Alone) {
 		t.Seeds = ablationPairs
 		setting := strings.TrimSuffix(value, clipped)
-		t.Key = fmt.Sprintf("fedex-ablation-%s-%s%s-%s", set.name, a.name, setting, tuning)
-		t.Sets = append(t.Sets, a.option+"="+setting)
-		t.Deviates = append(t.Deviates, a.name+" "+value+" instead of the paper's "+a.own)
+		t.Key = fmt.Sprintf("fedex-ablation-%s-%s%s-%s", set.Name, a.Name, setting, tuning)
+		t.Sets = append(t.Sets, a.Option+"="+setting)
+		t.Deviates = append(t.Deviates, a.Name+" "+value+" instead of the paper's "+a.Own)
 	}
 	return t
 }
@@ -55,7 +43,7 @@ func (a *ablation) training(set pairedSet, value, tuning string) *Training {
 // base is the name under which the arms without FedEx stand that a value is compared
 // with.
 func (a *ablation) base(value string) string {
-	if a.alone {
+	if a.Alone {
 		return value + "/alone"
 	}
 	return "alone"
@@ -65,10 +53,10 @@ func (a *ablation) base(value string) string {
 // what the names of its cells begin with.
 func eachAblation(f func(set pairedSet, a *ablation, value, name string)) {
 	for _, set := range ablationSets() {
-		for i := range ablations {
-			a := &ablations[i]
-			for _, value := range a.values {
-				f(set, a, value, fmt.Sprintf("fedex-ablation/%s/%s/", set.name, a.name))
+		for i := range papers().FedEx.Ablations {
+			a := &papers().FedEx.Ablations[i]
+			for _, value := range a.Values {
+				f(set, a, value, fmt.Sprintf("fedex-ablation/%s/%s/", set.Name, a.Name))
 			}
 		}
 	}
@@ -80,7 +68,7 @@ func ablationCells() []Cell {
 		for _, tuning := range fedexTunings {
 			own := name + value + "/fedex"
 			if tuning != "fedex" {
-				if !a.alone && value != a.values[0] { // it has no arms of its own without FedEx
+				if !a.Alone && value != a.Values[0] { // it has no arms of its own without FedEx
 					continue
 				}
 				own = name + a.base(value)
@@ -101,10 +89,10 @@ func ablationClaims() []Comparison {
 		for _, target := range fedexTargets {
 			fresh := name + value + "/fedex/" + target
 			claims = append(claims, Comparison{Name: name + value + "/" + target, Claim: pairedClaim, New: fresh, Old: name + a.base(value) + "/" + target})
-			if value != a.own {
+			if value != a.Own {
 				claims = append(claims, Comparison{
-					Name: name + value + "/" + besideOwn + "/" + target, Claim: fmt.Sprintf("%s %s is better than the paper's %s", a.name, value, a.own),
-					New: fresh, Old: name + a.own + "/fedex/" + target,
+					Name: name + value + "/" + besideOwn + "/" + target, Claim: fmt.Sprintf("%s %s is better than the paper's %s", a.Name, value, a.Own),
+					New: fresh, Old: name + a.Own + "/fedex/" + target,
 				})
 			}
 		}

@@ -20,47 +20,17 @@ const boardSeeds, boardTrainings = 5, 7
 
 // boardSet is a federation of the tuned board.
 type boardSet struct {
-	name, doc, needs string
-	rounds           int // of a training
-	sets             []string
-}
-
-// smallCNN is the network of the board's images.
-const smallCNN = `model.layers=[{type="conv",filters=8,kernel=5},{type="relu"},{type="maxpool",size=2},{type="conv",filters=16,kernel=3},` +
-	`{type="relu"},{type="maxpool",size=2},{type="flatten"},{type="dense",units=64},{type="relu"},{type="dense"}]`
-
-var boardSets = []boardSet{
-	{"heart", "heart disease in four hospitals, one hidden layer of 16", "heart", 60, []string{
-		"data.name=csv", "data.label_column=X14", `data.positive="> 0"`, `data.missing=["-9"]`, "data.split=53/13/34", "cohort=4", `model.layers=[{type="dense",units=16},{type="relu"},{type="dense"}]`,
-		"data.columns.X3=category", "data.columns.X7=category", "data.columns.X11=category", "data.columns.X13=category",
-	}},
-	{"fmnist", "Fashion-MNIST, classes of 100 clients by Dirichlet(0.1), 80 samples each, small CNN", "fashion-mnist", 54, []string{
-		"data.name=fashion-mnist", "data.split=60/20/20", "data.partition=dirichlet", "data.alpha=0.1", "data.clients=100", "data.samples=80", smallCNN,
-	}},
-	{"femnist", "101 writers of LEAF's FEMNIST, at most 80 samples each, small CNN", "leaf-femnist", 60, []string{
-		"data.name=leaf-femnist", "data.split=60/20/20", "data.max_samples=80", smallCNN,
-	}},
-	{"qmnist", "200 writers of MNIST, at most 80 samples each, small CNN", "qmnist", 30, []string{
-		"data.name=qmnist", "data.split=60/20/20", "data.clients=200", "data.max_samples=80", smallCNN,
-	}},
-	{"shakespeare", "44 roles, at most 120 characters to predict each, GRU of 64", "shakespeare-roles", 27, []string{
-		"data.name=leaf-shakespeare", "data.split=60/20/20", "data.max_samples=120",
-		`model.layers=[{type="embedding",size=8},{type="gru",hidden=64,output="last"},{type="dense"}]`,
-	}},
-}
-
-// boardMethods are the methods of the board; config.BoardSpace has what it searches of each.
-var boardMethods = []string{
-	"fedavg", "fedprox", "scaffold", "feddyn", "fednova", "fedadam", "fedyogi", "fedavgm", "mimelite", "moon", "fedlc", "qfedavg",
-	"ditto", "apfl", "fedrep", "fedper", "fedbabu", "fedala", "fedrod", "ifca", "perfedavg", "pfedme",
+	Name, Doc, Needs, Network string
+	Rounds                    int // of a training
+	Sets                      []string
 }
 
 // boardCells are the tuned board: for each method on each federation a study, runs on other
 // splits with the values that it returned, and the same runs with the method's defaults.
 func boardCells() []Cell {
 	var cells []Cell
-	for _, set := range boardSets {
-		for _, m := range boardMethods {
+	for _, set := range papers().Board.Sets {
+		for _, m := range papers().Board.Methods {
 			method, err := fl.MethodByName(m)
 			if err != nil {
 				panic("repro: " + err.Error())
@@ -69,16 +39,16 @@ func boardCells() []Cell {
 			if method.Personal {
 				target, measure = tuners.TargetPersonalized, func(r *Returned) *float64 { return r.PersonalizedTest }
 			}
-			name := "board/" + set.name + "/" + m
+			name := "board/" + set.Name + "/" + m
 			run := Training{
-				Key: strings.ReplaceAll(name, "/", "-") + "-default", Mode: config.ModeRun, Tuner: "halving", Seeds: boardSeeds, Needs: set.needs, Shrink: shrinkBoard,
+				Key: strings.ReplaceAll(name, "/", "-") + "-default", Mode: config.ModeRun, Tuner: "halving", Seeds: boardSeeds, Needs: set.Needs, Shrink: shrinkBoard,
 				Board: true, After: 1,
-				Sets: append([]string{"select=" + config.SelectFinalists, "method=" + m, "target=" + target, fmt.Sprint("rounds=", set.rounds)}, set.sets...),
+				Sets: append([]string{"select=" + config.SelectFinalists, "method=" + m, "target=" + target, fmt.Sprint("rounds=", set.Rounds), papers().Board.Networks[set.Network]}, set.Sets...),
 			}
 			tuned, search := run, run
 			search.Key, search.Mode, search.Seeds, search.After = strings.TrimSuffix(run.Key, "-default"), config.ModeTune, 1, 0
 			search.Sets = append(slices.Clone(run.Sets), "nonfinite=fail",
-				fmt.Sprint("budget.trial_rounds=", set.rounds), fmt.Sprint("budget.rounds=", boardTrainings*set.rounds))
+				fmt.Sprint("budget.trial_rounds=", set.Rounds), fmt.Sprint("budget.rounds=", boardTrainings*set.Rounds))
 			search.Sets = append(search.Sets, list.Of(config.BoardSpace(method), config.SpaceSet)...)
 			tuned.Key, tuned.Values = search.Key+"-tuned", &search
 			percent := func(m *Metrics) (float64, bool) {

@@ -53,7 +53,7 @@ func TestBoardPage(t *testing.T) {
 		for _, m := range s.methods {
 			commit := m.search.Head.Environment.Revision
 			if len(m.tuned) != boardSeeds || len(m.plain) != boardSeeds || commit == "" {
-				t.Errorf("%s, %s: %d and %d seeds", s.name, m.name, len(m.tuned), len(m.plain))
+				t.Errorf("%s, %s: %d and %d seeds", s.Name, m.name, len(m.tuned), len(m.plain))
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func TestTunedValues(t *testing.T) {
 		t.Errorf("tuned.csv is stale: write it by `fedfast repro merge --board --values`; %v", err)
 	}
 	n := 0
-	for _, m := range boardMethods {
+	for _, m := range papers().Board.Methods {
 		n += len(config.TunedValues(m))
 	}
 	if lines := bytes.Count(got, []byte("\n")) - 1; n != lines {

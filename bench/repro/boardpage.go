@@ -25,7 +25,7 @@ type Board struct {
 	Missing []string
 }
 
-// boardResults are the methods that are measured on a federation, in the order of boardMethods.
+// boardResults are the methods that are measured on a federation, in the order of papers().Board.Methods.
 type boardResults struct {
 	*boardSet
 	methods []*boardResult
@@ -51,11 +51,11 @@ func NewBoard(all []*Metrics) (*Board, error) {
 	}
 	b := &Board{}
 	cells := boardCells() // three for each method on each federation
-	for i := range boardSets {
-		set := boardResults{boardSet: &boardSets[i]}
-		for k := range boardMethods {
-			three := cells[3*(i*len(boardMethods)+k):][:3]
-			r := &boardResult{name: boardMethods[k]}
+	for i := range papers().Board.Sets {
+		set := boardResults{boardSet: &papers().Board.Sets[i]}
+		for k := range papers().Board.Methods {
+			three := cells[3*(i*len(papers().Board.Methods)+k):][:3]
+			r := &boardResult{name: papers().Board.Methods[k]}
 			for what, c := range three {
 				settings, _, err := c.Training.config(Options{}, 1, "")
 				if err != nil {
@@ -73,7 +73,7 @@ func NewBoard(all []*Metrics) (*Board, error) {
 				}
 			}
 			if r.search == nil || r.tuned == nil || r.plain == nil {
-				b.Missing = append(b.Missing, set.name+"/"+r.name)
+				b.Missing = append(b.Missing, set.Name+"/"+r.name)
 				continue
 			}
 			set.methods = append(set.methods, r)
@@ -126,7 +126,7 @@ func (b *Board) Tables() []Table {
 			continue
 		}
 		sets = append(sets, set.errors())
-		row, gains := []string{set.name, strconv.Itoa(len(set.methods))}, []float64{}
+		row, gains := []string{set.Name, strconv.Itoa(len(set.methods))}, []float64{}
 		for _, personal := range []bool{false, true} {
 			var x, y []float64
 			for _, m := range set.methods {
@@ -147,7 +147,7 @@ func overview(sets []Table) Table {
 	t := Table{
 		Title: "mean test errors in %, tuned (and by default); * differs from tuned FedAvg, p < 0.05 by Holm",
 		Head:  []string{"method"},
-		Rows:  list.Of(boardMethods, func(m string) []string { return []string{m} }),
+		Rows:  list.Of(papers().Board.Methods, func(m string) []string { return []string{m} }),
 	}
 	for _, set := range sets {
 		name, _, _ := strings.Cut(set.Title, ":")
@@ -157,7 +157,7 @@ func overview(sets []Table) Table {
 		}
 		for _, r := range set.Rows {
 			means := list.Of(r[1:4], func(cell string) string { mean, _, _ := strings.Cut(cell, " "); return mean })
-			t.Rows[slices.Index(boardMethods, r[0])][len(t.Head)-1] = fmt.Sprintf("%s (%s)%s",
+			t.Rows[slices.Index(papers().Board.Methods, r[0])][len(t.Head)-1] = fmt.Sprintf("%s (%s)%s",
 				strings.Trim(means[0]+", "+means[1], "-, "), means[2], strings.Repeat("*", index(r[6] != "-" && r[6] < "0.05")))
 		}
 	}
@@ -169,7 +169,7 @@ func (s *boardResults) errors() Table {
 	t := Table{
 		Title: fmt.Sprintf("%s: %s. %d rounds a training, %d a study with the reference. Test errors in %%, means over %d "+
 			"other splits; gain and difference are paired, with 90 %% intervals; p by Holm for all of the table",
-			s.name, s.doc, s.rounds, s.methods[0].search.End.Rounds, boardSeeds),
+			s.Name, s.Doc, s.Rounds, s.methods[0].search.End.Rounds, boardSeeds),
 		Head: []string{"method", "one model for all, tuned", "own models, tuned", "default", "gain over default", "less FedAvg", "p", "rank by default, tuned", "million samples", "core-seconds", ""},
 	}
 	against := make([]stats.Sample, len(s.methods))
@@ -275,7 +275,7 @@ func (b *Board) WriteValues(w io.Writer) error {
 	_, err := fmt.Fprintln(w, "federation,method,key,value,low,high")
 	for _, s := range b.sets {
 		for _, m := range s.methods {
-			for _, v := range m.tunedValues(s.name) {
+			for _, v := range m.tunedValues(s.Name) {
 				if _, e := fmt.Fprintf(w, "%s,%s,%s,%.3g,%.3g,%.3g\n", v.Set, v.Method, v.Key, v.Value, v.Low, v.High); e != nil {
 					err = e
 				}

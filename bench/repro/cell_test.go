@@ -22,7 +22,7 @@ func TestCells(t *testing.T) {
 			}
 			continue
 		}
-		if _, ok := places[c.Training.Needs]; !ok || fullSets[c.Training.Needs].classes == 0 {
+		if _, ok := papers().Data[c.Training.Needs]; !ok || papers().Data[c.Training.Needs].Classes == 0 {
 			t.Errorf("%s: data %q are not known", c.Name, c.Training.Needs)
 		}
 		if have := keys[c.Training.Key]; have != nil {
@@ -39,7 +39,7 @@ func TestCells(t *testing.T) {
 				continue
 			}
 			if settings.Model.Name == "" { // `repro list` estimates from the whole set's input
-				if _, err := fullSets[c.Training.Needs].network(settings); err != nil {
+				if _, err := papers().Data[c.Training.Needs].network(settings); err != nil {
 					t.Errorf("%s %+v: %v", c.Name, o, err)
 				}
 			}

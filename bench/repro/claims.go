@@ -51,24 +51,24 @@ func AbstractClaims(all []*Metrics) (Table, error) {
 	})
 
 	gain := func(sets ...fedtuneSet) string {
-		texts := list.Of(sets, func(set fedtuneSet) string { return plain(set.accuracy[1]-set.accuracy[0], 1) })
+		texts := list.Of(sets, func(set fedtuneSet) string { return plain(set.Accuracy[1]-set.Accuracy[0], 1) })
 		return strings.Join(texts, ", ")
 	}
 	ours, verdict := r.fedtuneSays("fmnist")
-	t.Rows = append(t.Rows, []string{"FedTune: up to 6 points better than global tuning, Fashion-MNIST", gain(fedtuneSets[3]) + "; one run", ours, verdict})
+	t.Rows = append(t.Rows, []string{"FedTune: up to 6 points better than global tuning, Fashion-MNIST", gain(papers().FedTune[3]) + "; one run", ours, verdict})
 	ours, verdict = r.fedtuneSays("cifar10")
 	t.Rows = append(t.Rows,
-		[]string{"FedTune: up to 4 points, CIFAR-10", gain(fedtuneSets[1]) + "; one run", ours, verdict},
-		[]string{"FedTune: up to 7 and 4 points, FEMNIST and CIFAR-100", gain(fedtuneSets[0], fedtuneSets[2]) + "; one run", notRun, open})
+		[]string{"FedTune: up to 4 points, CIFAR-10", gain(papers().FedTune[1]) + "; one run", ours, verdict},
+		[]string{"FedTune: up to 7 and 4 points, FEMNIST and CIFAR-100", gain(papers().FedTune[0], papers().FedTune[2]) + "; one run", notRun, open})
 	order, agrees := r.orderSays()
 	t.Rows = append(t.Rows, []string{"FedTune: rates rise with a client's heterogeneity (Table 2)", "rank correlation 1 in each of 4 columns", order, agrees})
 
 	for i, what := range []string{"fewer rounds", "fewer local gradients"} {
-		published, interval := publishedStatic(fathomFEMNIST, i)
+		published, interval := publishedStatic(papers().Fathom.FEMNIST.Rows, i)
 		ours, verdict := r.staticSays(staticName, i)
 		t.Rows = append(t.Rows, []string{"FATHOM: " + what + " than FedAvg with optimized static values, FEMNIST", published + "; " + interval, ours, verdict})
 	}
-	published, interval := publishedStatic(fathomStackOverflow, 0)
+	published, interval := publishedStatic(papers().Fathom.StackOverflow.Rows, 0)
 	if ours, verdict = r.staticSays(siteName, 0); verdict != open {
 		ours = "beer.stackexchange.com: " + ours
 	}
@@ -147,15 +147,15 @@ func (r *Report) armsSay(name string) (ours, verdict string) {
 func publishedGains(column string) (gains, intervals string) {
 	least, most := math.Inf(1), math.Inf(-1)
 	n, none := 0, 0
-	for i, set := range fedexSets {
-		if !strings.HasPrefix("fedex-table1/"+set.name, column) {
+	for i, set := range papers().FedEx.Sets {
+		if !strings.HasPrefix("fedex-table1/"+set.Name, column) {
 			continue
 		}
 		for _, wrapper := range fedexWrappers {
 			for _, target := range fedexTargets {
 				of := func(tuning string) *Published {
-					x := fedexErrors[wrapper+"/"+target+"/"+tuning][i]
-					return &Published{Mean: x[0], SD: x[1], Seeds: fedexSeeds(set.needs, wrapper)}
+					x := papers().FedEx.Errors[wrapper+"/"+target+"/"+tuning][i]
+					return &Published{Mean: x[0], SD: x[1], Seeds: fedexSeeds(set.Needs, wrapper)}
 				}
 				fresh, old := of("fedex"), of("alone")
 				gain := old.Mean - fresh.Mean
@@ -172,13 +172,13 @@ func publishedGains(column string) (gains, intervals string) {
 // start with the base's cohort, in rounds (0) or thousands of gradients (1), as printed.
 func publishedStatic(rows []fathomRow, measure int) (saved, interval string) {
 	number := func(row fathomRow, method int) *Published {
-		return fathomNumber([][2][2]float64{row.rounds, row.gradients}[measure][method])
+		return fathomNumber([][2][2]float64{row.Rounds, row.Gradients}[measure][method])
 	}
 	fathom, name := number(rows[0], 0), ""
 	var best *Published
 	for _, row := range rows {
 		if p := number(row, 1); !p.NA && !row.enlarged() && (best == nil || p.Mean < best.Mean) {
-			best, name = p, row.name
+			best, name = p, row.Name
 		}
 	}
 	return fmt.Sprintf("%s against %s (%s)", printed(fathom.Mean), printed(best.Mean), name),

@@ -17,37 +17,24 @@ const (
 
 // deviceArm is a training on unequal devices.
 type deviceArm struct {
-	name string
-	// update is how many clients' updates make a step of the server.
-	update, rounds int
-	sets           []string
+	Name           string
+	Update, Rounds int
+	Sets           []string
 }
 
 // inFlight is how many clients train at a time in FedBuff's experiment.
 const inFlight = 30
 
-// fedbuffArms train inFlight clients at a time, and are measured every inFlight updates.
-var fedbuffArms = []deviceArm{
-	{name: "fedavg", update: inFlight, rounds: 150, sets: []string{"time.mode=sync", "eval.every=1"}},
-	{name: "fedasync", update: 1, rounds: 4500, sets: []string{"time.mode=async", "eval.every=30"}},
-	{name: "fedbuff", update: 10, rounds: 450, sets: []string{"time.mode=buffered", "time.buffer=10", "eval.every=3"}},
-}
-
-var fedscaleArms = []deviceArm{
-	{name: "sync", update: 5, rounds: 100, sets: []string{"time.mode=sync", "time.overselect=1.3", "cohort=5"}},
-	{name: "async", update: 5, rounds: 180, sets: []string{"time.mode=buffered", "time.buffer=5", "cohort=10"}},
-}
-
 // deviceTraining is the training of an arm on LEAF's FEMNIST and the built-in phones.
 func deviceTraining(table string, arm deviceArm, sets, deviates []string) *Training {
 	t := &Training{
-		Key: table + "-" + arm.name, Mode: config.ModeRun, Preset: "femnist", Tuner: "random", Seeds: 3, Needs: "leaf-femnist", Shrink: shrinkDevices,
+		Key: table + "-" + arm.Name, Mode: config.ModeRun, Preset: "femnist", Tuner: "random", Seeds: 3, Needs: "leaf-femnist", Shrink: shrinkDevices,
 		Deviates: append([]string{"105 writers of LEAF's FEMNIST, reddi-emnist-cnn, and fedfast's fleet of phones: ours"}, deviates...),
 	}
-	t.Sets = append([]string{"fleet.devices=phones", "eval.personalized=false", "tuner.options.trials=1", fmt.Sprintf("rounds=%d", arm.rounds)}, sets...)
-	t.Sets = append(t.Sets, arm.sets...)
+	t.Sets = append([]string{"fleet.devices=phones", "eval.personalized=false", "tuner.options.trials=1", fmt.Sprintf("rounds=%d", arm.Rounds)}, sets...)
+	t.Sets = append(t.Sets, arm.Sets...)
 	for _, key := range []string{"budget.rounds", "budget.trial_rounds"} { // as a study of one trial has
-		t.Sets = append(t.Sets, fmt.Sprintf("%s=%d", key, arm.rounds))
+		t.Sets = append(t.Sets, fmt.Sprintf("%s=%d", key, arm.Rounds))
 	}
 	return t
 }
@@ -62,29 +49,29 @@ func shrinkDevices(c *config.Config, scale float64) []string {
 
 func deviceCells() []Cell {
 	var cells []Cell
-	for _, arm := range fedbuffArms {
+	for _, arm := range papers().Devices.FedBuff {
 		t := deviceTraining("fleet-fedbuff", arm, []string{fmt.Sprintf("cohort=%d", inFlight), "eval.goal=0.7"}, []string{
 			fmt.Sprintf("%d clients train at a time and 10 make a step, where the paper has 1,000 and 10, on CelebA, Sent140 and CIFAR-10", inFlight),
 			"plain averages in all arms, where the paper has momentum on the server and tunes the rates of each: client.lr is 0.1, the server's rate 1",
 		})
-		name := "fleet/fedbuff/" + arm.name
+		name := "fleet/fedbuff/" + arm.Name
 		cells = append(cells,
 			Cell{
 				Name: name + "/updates", Paper: fedbuffPaper, Where: "abstract", Instead: "not at hand", Unit: "clients' updates to the goal", Training: t,
 				Measure: func(m *Metrics) (float64, bool) {
-					return m.reached(func(p result.CurvePoint) float64 { return float64(p.Round * arm.update) })
+					return m.reached(func(p result.CurvePoint) float64 { return float64(p.Round * arm.Update) })
 				},
 			},
 			Cell{Name: name + "/seconds", Paper: fedbuffPaper, Where: "no table", Instead: "not published", Unit: "simulated seconds to the goal", Training: t, Measure: clockToGoal})
 	}
 	published := map[string]float64{"sync": 276.2, "async": 105.1} // 27,618 s in 100 rounds, 18,913 s in 180
-	for _, arm := range fedscaleArms {
+	for _, arm := range papers().Devices.FedScale {
 		t := deviceTraining("fleet-fedscale", arm, []string{"client.steps=20", "client.epochs=0", "eval.every=10"}, []string{
 			"FedScale trains a ResNet-18 on its own FEMNIST of 3,400 writers and its own traces of devices: only the ratio of both times can be compared",
 		})
 		cells = append(cells, Cell{
-			Name: "fleet/fedscale/" + arm.name, Paper: fedscalePaper, Where: "one run of each mode, reported with the code of its asynchronous mode",
-			Unit: "simulated seconds a round", Published: &Published{Mean: published[arm.name], Seeds: 1}, Training: t, Measure: clockPerRound,
+			Name: "fleet/fedscale/" + arm.Name, Paper: fedscalePaper, Where: "one run of each mode, reported with the code of its asynchronous mode",
+			Unit: "simulated seconds a round", Published: &Published{Mean: published[arm.Name], Seeds: 1}, Training: t, Measure: clockPerRound,
 		})
 	}
 	return cells

@@ -12,78 +12,23 @@ import (
 
 const fathomPaper = "FATHOM (2022)"
 
-// fathomRow is a row of FATHOM's Table 1: the rounds and the local gradients, in
-// thousands, to the target, mean and standard deviation, first FATHOM's and then
-// FedAvg's; a mean of 0 stands for NA.
+// fathomRow is a row of FATHOM's Table 1.
 type fathomRow struct {
-	name      string
-	sets      []string
-	rounds    [2][2]float64
-	gradients [2][2]float64
+	Name              string
+	Sets              []string
+	Rounds, Gradients [2][2]float64
 }
 
 // enlarged tells a row that differs in its cohort.
 func (r fathomRow) enlarged() bool {
-	return slices.ContainsFunc(r.sets, func(set string) bool { return strings.HasPrefix(set, "cohort=") })
+	return slices.ContainsFunc(r.Sets, func(set string) bool { return strings.HasPrefix(set, "cohort=") })
 }
 
-// fathomSet is what the rows of one set of data share.
+// fathomSet is what the rows of one set of data share; Key is how the names of its trainings begin.
 type fathomSet struct {
-	key           string // how the names of its trainings begin
-	preset, needs string
-	sets          []string
-	deviates      []string
-}
-
-const (
-	fathomApart = "a twentieth of each client's training examples is set apart for validation"
-	fathomMean  = "the training loss is the mean over tokens, not their sum over 13.3 for each sentence"
-)
-
-var (
-	onFEMNIST = fathomSet{
-		key: "fathom-femnist-", preset: "femnist-fathom", needs: "leaf-femnist",
-		deviates: []string{fathomApart, "LEAF's FEMNIST; the paper's is TensorFlow Federated's EMNIST of 3,400 writers"},
-	}
-	onStackOverflow = fathomSet{key: "fathom-so-", preset: "stackoverflow-fathom", needs: "stackoverflow", deviates: []string{fathomApart, fathomMean}}
-	// A small site of Stack Exchange is at hand where Stack Overflow is not.
-	onStackExchange = fathomSet{
-		key: "fathom-se-", preset: "stackoverflow-fathom", needs: "stackexchange",
-		sets: []string{`data.name="stackexchange"`, `data.split="80/10/10"`, "cohort=10", "eval.goal=0.1"},
-		deviates: []string{
-			"a tenth of each client's examples is set apart for validation and a tenth for the test", fathomMean,
-			"beer.stackexchange.com instead of Stack Overflow, 10 clients a round instead of 50, and a goal of 10 % instead of 23",
-		},
-	}
-)
-
-var fathomFEMNIST = []fathomRow{
-	{"base", nil, [2][2]float64{{739, 24}, {1098, 15}}, [2][2]float64{{1500, 36}, {2200, 64}}},
-	{"lr0.05", []string{"client.lr=0.05"}, [2][2]float64{{905, 21}, {1574, 19}}, [2][2]float64{{1700, 28}, {3100, 28}}},
-	{"batch4", []string{"client.batch=4"}, [2][2]float64{{708, 17}, {885, 41}}, [2][2]float64{{1200, 28}, {1700, 88}}},
-	{"batch256", []string{"client.batch=256"}, [2][2]float64{{736, 20}, {}}, [2][2]float64{{2000, 44}, {}}},
-	{"clients100", []string{"cohort=100"}, [2][2]float64{{777, 16}, {1436, 18}}, [2][2]float64{{22000, 270}, {28000, 0.39}}},
-	{"clients200", []string{"cohort=200"}, [2][2]float64{{790, 16}, {1481, 33}}, [2][2]float64{{57000, 1000}, {59000, 1300}}},
-}
-
-var fathomStackOverflow = []fathomRow{
-	{"base", nil, [2][2]float64{{562, 12}, {971, 11}}, [2][2]float64{{85000, 1200}, {124000, 1300}}},
-	{"lr0.05", []string{"client.lr=0.05"}, [2][2]float64{{871, 7}, {}}, [2][2]float64{{138000, 3200}, {}}},
-	{"batch4", []string{"client.batch=4"}, [2][2]float64{{758, 43}, {580, 18}}, [2][2]float64{{93000, 2800}, {74000, 2500}}},
-	{"batch256", []string{"client.batch=256"}, [2][2]float64{{801, 28}, {}}, [2][2]float64{{174000, 18000}, {}}},
-	{"clients25", []string{"cohort=25", "eval.every_clients=25"}, [2][2]float64{{970, 49}, {1283, 33}}, [2][2]float64{{63000, 2700}, {82000, 3800}}},
-	{"clients200", []string{"cohort=200", "eval.every_clients=200"}, [2][2]float64{{396, 17}, {684, 26}}, [2][2]float64{{280000, 45000}, {350000, 13000}}},
-}
-
-// fathomStarts are further starts on FEMNIST, which the paper does not have: larger and
-// smaller rates and batches, and more epochs.
-var fathomStarts = []fathomRow{
-	{name: "lr0.01", sets: []string{"client.lr=0.01"}},
-	{name: "lr0.3", sets: []string{"client.lr=0.3"}},
-	{name: "batch64", sets: []string{"client.batch=64"}},
-	{name: "epochs3", sets: []string{"client.epochs=3"}},
-	{name: "epochs5-batch4", sets: []string{"client.epochs=5", "client.batch=4"}},
-	{name: "lr0.01-batch256", sets: []string{"client.lr=0.01", "client.batch=256"}},
+	Key, Preset, Needs string
+	Sets, Deviates     []string
+	Rows, Starts       []fathomRow
 }
 
 // overflowMark tells the cells of Stack Overflow from those of FEMNIST.
@@ -95,15 +40,15 @@ var fathomMethods = []string{"fathom", "fedavg"}
 // row.
 func fathomTraining(set fathomSet, row fathomRow, method string) *Training {
 	t := &Training{
-		Key: set.key + row.name + "-" + method, Mode: config.ModeTune, Preset: set.preset, Seeds: 10, Needs: set.needs, Shrink: shrinkFathom,
+		Key: set.Key + row.Name + "-" + method, Mode: config.ModeTune, Preset: set.Preset, Seeds: 10, Needs: set.Needs, Shrink: shrinkFathom,
 		Sets: []string{"tuner.options.clip_logs=false", `init="haiku"`}, AsPaper: []string{"tuner.options.as_paper=true", "client.floor=true"},
 		Switches: []string{"as the authors' code, not the paper's text: only what clients get is bounded, the local cosine " +
 			"is not multiplied by the learning rate and takes each step's gradient with the change after it, and the number " +
 			"of local steps is rounded up"},
-		Deviates: slices.Clone(set.deviates),
+		Deviates: slices.Clone(set.Deviates),
 	}
-	t.Sets = append(t.Sets, set.sets...)
-	t.Sets = append(t.Sets, row.sets...)
+	t.Sets = append(t.Sets, set.Sets...)
+	t.Sets = append(t.Sets, row.Sets...)
 	if method == "fedavg" {
 		t.Mode = config.ModeRun
 		t.AsPaper, t.Switches = nil, nil
@@ -139,25 +84,25 @@ func shrinkFathom(c *config.Config, scale float64) []string {
 }
 
 func fathomCells() []Cell {
-	var cells []Cell
-	for _, row := range fathomFEMNIST {
-		cells = append(cells, fathomTable1(onFEMNIST, row, row.name)...)
+	f, cells := &papers().Fathom, []Cell(nil)
+	for _, row := range f.FEMNIST.Rows {
+		cells = append(cells, fathomTable1(f.FEMNIST, row, row.Name)...)
 	}
-	for _, row := range fathomStackOverflow {
-		cells = append(cells, fathomTable1(onStackOverflow, row, overflowMark+row.name)...)
+	for _, row := range f.StackOverflow.Rows {
+		cells = append(cells, fathomTable1(f.StackOverflow, row, overflowMark+row.Name)...)
 	}
-	cells = append(cells, staticCells(staticName, "abstract", onFEMNIST, slices.Concat(fathomFEMNIST, fathomStarts))...)
-	for _, row := range fathomStarts {
+	cells = append(cells, staticCells(staticName, "abstract", f.FEMNIST, slices.Concat(f.FEMNIST.Rows, f.FEMNIST.Starts))...)
+	for _, row := range f.FEMNIST.Starts {
 		for _, method := range fathomMethods {
-			t := fathomTraining(onFEMNIST, row, method)
+			t := fathomTraining(f.FEMNIST, row, method)
 			t.Deviates = append(t.Deviates, "a start that the paper does not have")
 			cells = append(cells, Cell{
-				Name: "fathom-starts/" + row.name + "/" + method, Paper: fathomPaper, Where: "no table", Instead: "not published", Unit: "rounds to the goal",
+				Name: "fathom-starts/" + row.Name + "/" + method, Paper: fathomPaper, Where: "no table", Instead: "not published", Unit: "rounds to the goal",
 				Training: t, Measure: roundsToGoal,
 			})
 		}
 	}
-	return append(cells, staticCells(siteName, "no table", onStackExchange, fathomFEMNIST)...)
+	return append(cells, staticCells(siteName, "no table", f.StackExchange, f.FEMNIST.Rows)...)
 }
 
 // fathomTable1 are the cells of a row of Table 1 and of its panel of Figure 1, under
@@ -168,11 +113,11 @@ func fathomTable1(set fathomSet, row fathomRow, name string) []Cell {
 		t := fathomTraining(set, row, method)
 		cells = append(cells,
 			Cell{
-				Name: "fathom-table1/" + name + "/" + method + "/rounds", Paper: fathomPaper, Where: "Table 1", Unit: "rounds to the goal", Published: fathomNumber(row.rounds[i]),
+				Name: "fathom-table1/" + name + "/" + method + "/rounds", Paper: fathomPaper, Where: "Table 1", Unit: "rounds to the goal", Published: fathomNumber(row.Rounds[i]),
 				Training: t, Measure: roundsToGoal,
 			},
 			Cell{
-				Name: "fathom-table1/" + name + "/" + method + "/gradients", Paper: fathomPaper, Where: "Table 1", Unit: "thousand local gradients to the goal", Published: fathomNumber(row.gradients[i]),
+				Name: "fathom-table1/" + name + "/" + method + "/gradients", Paper: fathomPaper, Where: "Table 1", Unit: "thousand local gradients to the goal", Published: fathomNumber(row.Gradients[i]),
 				Training: t, Measure: gradientsToGoal,
 			},
 			Cell{
@@ -206,25 +151,25 @@ func finalAccuracy(m *Metrics) (float64, bool) {
 }
 
 func fathomClaims() []Comparison {
-	var claims []Comparison
+	f, claims := &papers().Fathom, []Comparison(nil)
 	both := func(name string) {
 		claims = append(claims,
 			Comparison{Name: name, Claim: "FATHOM needs fewer rounds than FedAvg from the same start", New: name + "/fathom/rounds", Old: name + "/fedavg/rounds"},
 			Comparison{Name: name, Claim: "FATHOM needs fewer local gradients than FedAvg from the same start", New: name + "/fathom/gradients", Old: name + "/fedavg/gradients"})
 	}
-	for _, row := range fathomFEMNIST {
-		both("fathom-table1/" + row.name)
+	for _, row := range f.FEMNIST.Rows {
+		both("fathom-table1/" + row.Name)
 	}
-	for _, row := range fathomStackOverflow {
-		both("fathom-table1/" + overflowMark + row.name)
+	for _, row := range f.StackOverflow.Rows {
+		both("fathom-table1/" + overflowMark + row.Name)
 	}
-	for _, row := range fathomFEMNIST {
+	for _, row := range f.FEMNIST.Rows {
 		if !row.enlarged() {
-			both(siteName + "/" + row.name)
+			both(siteName + "/" + row.Name)
 		}
 	}
-	for _, row := range fathomStarts {
-		name := "fathom-starts/" + row.name
+	for _, row := range f.FEMNIST.Starts {
+		name := "fathom-starts/" + row.Name
 		claims = append(claims, Comparison{Name: name, Claim: "FATHOM needs fewer rounds than FedAvg from the same start", New: name + "/fathom", Old: name + "/fedavg"})
 	}
 	return claims

@@ -14,32 +14,19 @@ import (
 
 const fedtunePaper = "FedTune (ICLR 2022 submission)"
 
-// fedtuneSet is a row of FedTune's Table 1 with its set-up from Table 3.
+// fedtuneSet is a row of FedTune's Table 1.
 type fedtuneSet struct {
-	name, needs string
-	sets        []string
-	accuracy    [3]float64 // of global tuning, FedTune and hand tuning, in percent
-}
-
-var fedtuneSets = []fedtuneSet{
-	{"femnist", "leaf-femnist", []string{
-		"data.name=leaf-femnist", "data.split=90/10/files", "data.clients=192", "data.proxy=5000", "cohort=10", "rounds=2000", "budget.rounds=2000", "budget.trial_rounds=2000",
-		"client.lr=0.004", "client.batch=8",
-	}, [3]float64{74.14, 81.24, 81.64}},
-	{"cifar10", "cifar10", []string{"data.name=cifar10", "data.proxy=5000", "model=fedtune-4conv2dense", "client.lr=0.05", "client.batch=16"}, [3]float64{68.13, 72.32, 72.66}},
-	{"cifar100", "cifar100", []string{
-		"data.name=cifar100", "data.proxy=5000", "model=resnet18-gn", "rounds=1000", "budget.rounds=1000", "budget.trial_rounds=1000",
-		"client.lr=0.045", "client.batch=16",
-	}, [3]float64{52.52, 56.21, 56.89}},
-	{"fmnist", "fashion-mnist", nil, [3]float64{73.99, 79.73, 80.03}},
+	Name, Needs string
+	Sets        []string
+	Accuracy    [3]float64
 }
 
 // fedtuneTraining is the training with a table that is looked up, or with one
 // global setting.
 func fedtuneTraining(set fedtuneSet, tuning string) *Training {
 	t := &Training{
-		Key: "fedtune-" + set.name + "-" + tuning, Mode: config.ModeTune, Preset: "fmnist-fedtune", Needs: set.needs, Seeds: 1,
-		Sets: append([]string{"eval.every=5"}, set.sets...), Shrink: shrinkFedtune, OneTable: true,
+		Key: "fedtune-" + set.Name + "-" + tuning, Mode: config.ModeTune, Preset: "fmnist-fedtune", Needs: set.Needs, Seeds: 1,
+		Sets: append([]string{"eval.every=5"}, set.Sets...), Shrink: shrinkFedtune, OneTable: true,
 		Deviates: []string{"global local epochs (5), the optimizer (plain SGD) and the widths of the network are not in the paper: ours"},
 	}
 	if tuning == "global" {
@@ -94,15 +81,15 @@ func fedtuneCells() []Cell {
 		}
 		cells = append(cells, c)
 	}
-	for _, set := range fedtuneSets {
-		name := "fedtune-table1/" + set.name
-		accuracy(name+"/global", "Table 1", set.accuracy[0], fedtuneTraining(set, "global"))
-		accuracy(name+"/table", "Table 1", set.accuracy[1], fedtuneTraining(set, "table"))
-		accuracy(name+"/hand", "Table 1", set.accuracy[2], nil)
+	for _, set := range papers().FedTune {
+		name := "fedtune-table1/" + set.Name
+		accuracy(name+"/global", "Table 1", set.Accuracy[0], fedtuneTraining(set, "global"))
+		accuracy(name+"/table", "Table 1", set.Accuracy[1], fedtuneTraining(set, "table"))
+		accuracy(name+"/hand", "Table 1", set.Accuracy[2], nil)
 	}
 	published := map[string][2]float64{"bo": {81.24, 36_000}, "random": {81.24, 79_000}, "grid": {81.24, 0}}
 	for _, search := range []string{"bo", "random", "grid"} {
-		t := fedtuneTraining(fedtuneSets[0], "table")
+		t := fedtuneTraining(papers().FedTune[0], "table")
 		if search != "bo" { // which Table 1 has
 			t.Key, t.Sets = "fedtune-femnist-"+search, append(t.Sets, "tuner.options.search="+search)
 		}
@@ -114,17 +101,17 @@ func fedtuneCells() []Cell {
 		steps("fedtune-fig5a/"+search+"/trials", "Figure 5a", n[1], t)
 	}
 	for _, tuning := range []string{"global", "table"} {
-		t := fedtuneTraining(fedtuneSets[0], tuning)
+		t := fedtuneTraining(papers().FedTune[0], tuning)
 		t.Key, t.Sets = "fedtune-femnist-fedadagrad-"+tuning, append(t.Sets, "method=fedadagrad")
 		t.Deviates = append(t.Deviates, "FedAdagrad's server learning rate is not in the paper: the method's own")
 		accuracy("fedtune-fig7/fedadagrad/"+tuning, "Figure 7", 0, t)
 	}
 	cells = append(cells, Cell{
 		Name: "fedtune-table2/order", Paper: fedtunePaper, Where: "Table 2", Unit: "rank correlation of a table's learning rates with its heterogeneity indices",
-		Instead: "1 in each of four columns", Training: fedtuneTraining(fedtuneSets[3], "table"), Measure: ratesByHI,
+		Instead: "1 in each of four columns", Training: fedtuneTraining(papers().FedTune[3], "table"), Measure: ratesByHI,
 	})
-	for _, set := range fedtuneSets {
-		steps("fedtune-fig5b/"+set.name, "Figure 5b", 0, fedtuneTraining(set, "table"))
+	for _, set := range papers().FedTune {
+		steps("fedtune-fig5b/"+set.Name, "Figure 5b", 0, fedtuneTraining(set, "table"))
 	}
 	for _, grid := range []struct{ cells, hi, samples string }{
 		{"1", "0.5", "500"},
@@ -133,7 +120,7 @@ func fedtuneCells() []Cell {
 		{cells: "24"},
 		{"48", "0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8", "100, 200, 400, 600, 800, 1000"},
 	} {
-		t := fedtuneTraining(fedtuneSets[0], "table")
+		t := fedtuneTraining(papers().FedTune[0], "table")
 		if grid.cells == "24" { // which Table 1 has
 			accuracy("fedtune-fig8/cells24", "Figure 8", 0, t)
 			continue
@@ -233,8 +220,8 @@ func fedtuneClaims() []Comparison {
 		Name: "fedtune-fig7/fedadagrad", Claim: "the table beats global tuning with FedAdagrad, too", Words: "about 4",
 		New: "fedtune-fig7/fedadagrad/table", Old: "fedtune-fig7/fedadagrad/global", Higher: true,
 	}}
-	for _, set := range fedtuneSets {
-		name := "fedtune-table1/" + set.name
+	for _, set := range papers().FedTune {
+		name := "fedtune-table1/" + set.Name
 		claims = append(claims, Comparison{Name: name, Claim: "the table beats global tuning", New: name + "/table", Old: name + "/global", Higher: true})
 	}
 	return claims

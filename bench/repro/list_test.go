@@ -30,7 +30,7 @@ func TestFullCounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := fullSets[cells[0].Training.Needs].counts(c)
+		got := papers().Data[cells[0].Training.Needs].counts(c)
 		near := func(a, b float64) bool { return math.Abs(a-b) < 0.06 }
 		if got.Clients != want.Clients || !near(got.Train, want.Train) || !near(got.Val, want.Val) ||
 			!near(got.Test, want.Test) {

@@ -190,30 +190,7 @@ func (r *Report) pairTable() Table {
 // pairedSet is a set of data on which arms are run with and without FedEx.
 type pairedSet struct {
 	fedexSet
-	// pairs is how many were planned for a 90 % interval of +- 1 point, rounds how many an arm has.
-	pairs, rounds int
-}
-
-var pairedSets = []pairedSet{
-	{fedexSet{"femnist-iid", "femnist-fedex", "leaf-femnist", []string{"data.iid=true"}, nil, nil, nil}, 120, 200},
-	{
-		fedexSet{
-			"femnist-redealt", "femnist-fedex", "leaf-femnist",
-			[]string{"data.iid=true", "data.partition=dirichlet", "data.alpha=0.3", "data.clients=101"},
-			nil, nil,
-			[]string{"the paper's clients are writers; these are dealt all writers' samples anew by classes (Dirichlet, 0.3), " +
-				"and a client's are shuffled before they are split, so that its validation and test examples are alike"},
-		}, 120, 200,
-	},
-	{fedexSet{"cifar10", "cifar10-fedex", "cifar10", nil, nil, nil, nil}, 80, 800},
-	{
-		fedexSet{
-			"shakespeare", "shakespeare-fedex", "leaf-shakespeare",
-			[]string{"data.iid=false", "data.min_samples=1000", "data.max_samples=1000", "cohort=5", "eval.clients=30"},
-			nil, nil,
-			[]string{"1,000 windows of each role that has as many, 5 clients a round instead of 10 and arms of 100 rounds instead of 800: the smallest scale at which something is learnt"},
-		}, 80, 100,
-	},
+	Pairs, Rounds int
 }
 
 // pairedTraining is the training of one arm per seed: with FedEx it
@@ -221,9 +198,9 @@ var pairedSets = []pairedSet{
 // without.
 func pairedTraining(set pairedSet, tuning string) *Training {
 	t := fedexTraining(set.fedexSet, oneArm, tuners.TargetPersonalized, tuning)
-	t.Key = "fedex-paired-" + set.name + "-" + tuning
-	t.Seeds = set.pairs
-	t.Sets = append(t.Sets, fmt.Sprintf("rounds=%d", set.rounds), fmt.Sprintf("budget.rounds=%d", set.rounds), fmt.Sprintf("budget.trial_rounds=%d", set.rounds))
+	t.Key = "fedex-paired-" + set.Name + "-" + tuning
+	t.Seeds = set.Pairs
+	t.Sets = append(t.Sets, fmt.Sprintf("rounds=%d", set.Rounds), fmt.Sprintf("budget.rounds=%d", set.Rounds), fmt.Sprintf("budget.trial_rounds=%d", set.Rounds))
 	t.Deviates = append(t.Deviates, "a seed trains one arm, not a study of several: what a wrapper makes of arms is drawn from those that are recorded")
 	return t
 }
@@ -232,10 +209,10 @@ func pairedTraining(set pairedSet, tuning string) *Training {
 // examples of both models where the arm ends.
 func pairedCells() []Cell {
 	var cells []Cell
-	for _, set := range pairedSets {
+	for _, set := range papers().FedEx.Paired {
 		for _, target := range fedexTargets {
 			for _, tuning := range fedexTunings {
-				cells = append(cells, armCell("fedex-paired/"+set.name+"/"+target+"/"+tuning, pairedTraining(set, tuning), target))
+				cells = append(cells, armCell("fedex-paired/"+set.Name+"/"+target+"/"+tuning, pairedTraining(set, tuning), target))
 			}
 		}
 	}
@@ -255,9 +232,9 @@ const pairedClaim = "FedEx improves an arm of the same hyperparameters"
 
 func pairedClaims() []Comparison {
 	var claims []Comparison
-	for _, set := range pairedSets {
+	for _, set := range papers().FedEx.Paired {
 		for _, target := range fedexTargets {
-			name := "fedex-paired/" + set.name + "/" + target
+			name := "fedex-paired/" + set.Name + "/" + target
 			claims = append(claims, Comparison{Name: name, Claim: pairedClaim, New: name + "/fedex", Old: name + "/alone"})
 		}
 	}

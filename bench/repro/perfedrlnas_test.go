@@ -13,7 +13,7 @@ import (
 // smallArm is an arm of PerFedRLNAS's experiment on embedded data.
 func smallArm(arm nasArm) *Training {
 	t := nasTraining(arm)
-	t.Key, t.Needs = "small-"+arm.name, "glyphs"
+	t.Key, t.Needs = "small-"+arm.Name, "glyphs"
 	t.Sets = append(t.Sets, "data.name=glyphs", "data.partition=", "data.alpha=0", "data.clients=5",
 		"data.unseen_clients=1", "data.samples=20", "cohort=4", "client.batch=8", "rounds=1", "budget.rounds=1",
 		"budget.trial_rounds=1", "client.lr_length=1", "client.epochs=1", "eval.clients=1")
@@ -27,11 +27,11 @@ func TestArmsOfSearch(t *testing.T) {
 	here(t)
 	var cells []Cell
 	for _, c := range nasCells() {
-		for _, arm := range nasArms {
-			if !slices.Contains([]string{"perfedrlnas", "fedavg", "fedex"}, arm.name) {
+		for _, arm := range papers().NAS.Arms {
+			if !slices.Contains([]string{"perfedrlnas", "fedavg", "fedex"}, arm.Name) {
 				continue
 			}
-			if strings.HasPrefix(c.Name, nasTable+"/"+arm.name+"/") && c.Training != nil {
+			if strings.HasPrefix(c.Name, nasTable+"/"+arm.Name+"/") && c.Training != nil {
 				c.Training = smallArm(arm)
 				cells = append(cells, c)
 			}
@@ -139,21 +139,21 @@ func TestLikeness(t *testing.T) {
 // alike data.
 func TestScaledSearch(t *testing.T) {
 	var first *config.Config
-	for _, arm := range nasArms {
+	for _, arm := range papers().NAS.Arms {
 		c, notes, err := nasTraining(arm).config(Options{Scale: 0.6}, 1, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if c.Rounds != 180 || c.Budget != (config.Budget{Rounds: 180, TrialRounds: 180}) || c.Client.Length != 180 ||
 			c.Client.Min != 0.01 || notes[len(notes)-1] != "scaled by 0.6: 180 rounds instead of 300" {
-			t.Errorf("%s: %+v, %q", arm.name, c, notes)
+			t.Errorf("%s: %+v, %q", arm.Name, c, notes)
 		}
 		if first == nil {
 			first = c
 		}
 		c.Client.HeadEpochs = 0 // of methods that part the head
 		if !reflect.DeepEqual(c.Data, first.Data) || !reflect.DeepEqual(c.Client, first.Client) || c.Cohort != first.Cohort {
-			t.Errorf("%s differs from %s in more than its networks: %+v", arm.name, nasArms[0].name, c)
+			t.Errorf("%s differs from %s in more than its networks: %+v", arm.Name, papers().NAS.Arms[0].Name, c)
 		}
 	}
 }

@@ -22,8 +22,8 @@ func here(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "x"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	places["glyphs"] = place{files: []string{"x"}, elsewhere: dir}
-	t.Cleanup(func() { delete(places, "glyphs") })
+	papers().Data["glyphs"] = dataSet{Files: []string{"x"}, Elsewhere: dir}
+	t.Cleanup(func() { delete(papers().Data, "glyphs") })
 }
 
 // small is a study of successive halving on embedded data.

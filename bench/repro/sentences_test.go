@@ -308,7 +308,7 @@ func sentencesOfTable1(t *testing.T) said {
 		}
 	}
 	printed := func(tuning string) float64 {
-		return fedexErrors["rs/personalized/"+tuning][4][0] - fedexErrors["rs/global/"+tuning][4][0]
+		return papers().FedEx.Errors["rs/personalized/"+tuning][4][0] - papers().FedEx.Errors["rs/global/"+tuning][4][0]
 	}
 	add("papers/fedex.md", "by %.1f points without FedEx and %.1f with it; the paper has %.1f and %.1f", gap[0], gap[1],
 		printed("alone"), printed("fedex"))

@@ -41,7 +41,7 @@ func staticCells(experiment, where string, set fathomSet, starts []fathomRow) []
 			t := fathomTraining(set, row, method)
 			for _, m := range staticMeasures {
 				cells = append(cells, Cell{
-					Name: experiment + "/" + row.name + "/" + method + "/" + m.name, Paper: fathomPaper, Where: where, Instead: "not published", Unit: m.unit,
+					Name: experiment + "/" + row.Name + "/" + method + "/" + m.name, Paper: fathomPaper, Where: where, Instead: "not published", Unit: m.unit,
 					Training: t, Measure: m.measure,
 				})
 			}
