@@ -18,7 +18,7 @@ const mostColumns = 120
 // numbers only ever fall: whoever touches such a line breaks it.
 var longLines = map[string][2]int{
 	"bench":                          {55, 5},
-	"bench/repro":                    {194, 25},
+	"bench/repro":                    {135, 25},
 	"cmd":                            {310, 83},
 	"data":                           {26, 3},
 	"data/sets":                      {1, 3},

@@ -24,7 +24,7 @@ const mostCode = 119000
 // lowers another by as much.
 var mayHold = map[string]int{
 	"bench":                            2770,
-	"bench/repro":                      4406,
+	"bench/repro":                      4129,
 	"cmd":                              19009,
 	"data":                             3201,
 	"data/sets":                        23,
