@@ -136,6 +136,7 @@ func (a *app) root() *cobra.Command {
 			holding(c)
 		}
 	}
+	tellHelp(root)
 	completeFlags(root)
 	explainUsage(root)
 	arrangeHelp(root)

@@ -55,8 +55,6 @@ func newBench(a *app) *cobra.Command {
 			suites() + "\n\n" +
 			"--json prints the report instead of the table; --report also writes it to a file. --model takes\n" +
 			"names of models, or study files with layers.",
-		Example: "  fedfast bench --suite nn --model FILE.toml --input 28x28x1\n" +
-			"  fedfast bench --suite tuners --tables DIR --tuner-path . --tuner random,sha,mine",
 		Args: cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()

@@ -178,3 +178,14 @@ func TestManPages(t *testing.T) {
 	}
 	wanted(root)
 }
+
+// TestHelpTextsAreOfCommands finds the command of each section of help.txt.
+func TestHelpTextsAreOfCommands(t *testing.T) {
+	root := commandTree(t)
+	for line := range strings.Lines(helpTexts) {
+		path, is := strings.CutPrefix(strings.TrimSpace(line), "# ")
+		if c, _, err := root.Find(strings.Fields(path)); is && (err != nil || c.CommandPath() != "fedfast "+path) {
+			t.Errorf("help.txt: there is no command %q", path)
+		}
+	}
+}

@@ -21,11 +21,7 @@ func newUI(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ui [DIR]",
 		Short: "Show studies in a browser, including running ones",
-		Long: "Show the studies in a directory (default: studies) in a browser, including running ones: a list with\n" +
-			"states, scores and time left, and for each study its trials, live curves and processes. The server\n" +
-			"listens on the loopback interface only. The printed address has a token, without which other users of\n" +
-			"the machine see nothing. Press Ctrl-C to stop it.",
-		Args: cobra.MaximumNArgs(1),
+		Args:  cobra.MaximumNArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			root := workdir.Home
 			if len(args) > 0 {

@@ -31,10 +31,7 @@ func newData(a *app) *cobra.Command {
 		Use:               "info [NAME]",
 		ValidArgsFunction: completeFirst(setNames),
 		Short:             "Describe a dataset and its clients",
-		Long: "Describe a dataset and its clients. Give the dataset by NAME or with --preset, and set keys of the\n" +
-			"data with --set.",
-		Example: "  fedfast data info leaf-femnist --set data.path=DIR",
-		Args:    cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			c, err := o.validate(a, args)
 			if err != nil {

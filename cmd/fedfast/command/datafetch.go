@@ -30,10 +30,6 @@ func newDataFetch(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fetch NAME | --list",
 		Short: "Download, verify and unpack a dataset",
-		Long: "Download a dataset from its public sources, verify its length and checksum where known, and unpack it.\n" +
-			"An interrupted download resumes. On a machine without network access, use --from with a directory of\n" +
-			"files downloaded elsewhere.",
-		Example: "  fedfast data fetch cifar10 --dir data/cifar10",
 		Args: func(_ *cobra.Command, args []string) error {
 			if (len(args) == 1) == o.list || len(args) > 1 {
 				return errors.New("requires one NAME; use --list to see the names")

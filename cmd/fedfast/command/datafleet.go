@@ -23,11 +23,7 @@ func newDataFleet(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fleet [FILE]",
 		Short: "Show the simulated devices of the clients",
-		Long: "Show the simulated devices of the clients: their speeds and links, how long a client's local training\n" +
-			"of the whole model takes with a study's method, how many jobs fail, and how many clients are available\n" +
-			"over a day. Nothing is trained.",
-		Example: "  fedfast data fleet --preset quickstart --set fleet.devices=phones --set fleet.availability=daily",
-		Args:    cobra.MaximumNArgs(1),
+		Args:  cobra.MaximumNArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			c, places, err := o.load(a, args, "")
 			if err != nil {

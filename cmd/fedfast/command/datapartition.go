@@ -27,13 +27,7 @@ func newDataPartition(a *app) *cobra.Command {
 		Use:               "partition [NAME]",
 		ValidArgsFunction: completeFirst(setNames),
 		Short:             "Show how samples and classes are distributed over clients",
-		Long: "Show how the samples and classes of a dataset are distributed over clients, and how much the class\n" +
-			"distributions of each client's training, validation and test samples differ: their total variation\n" +
-			"distance, from 0 (equal) to 1 (disjoint), next to that of random splits of the same sizes. This\n" +
-			"example partitions by FedTune's heterogeneity index, with sizes from a power law:",
-		Example: "  fedfast data partition cifar10 --set data.path=DIR --set data.partition=classes --set data.hi=[0.2,0.8] \\\n" +
-			"      --set data.size_exponent=1 --plot clients.svg",
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.plot.validate()
 		},

@@ -54,9 +54,7 @@ func newDescribe(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "describe",
 		Short: "Print all commands, flags and keys as JSON, for programs",
-		Long: "Print all commands with their flags, a JSON Schema (2020-12) of study files with the type, range,\n" +
-			"default and description of every key, and versioned JSON Schemas of what commands print with --json.",
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		RunE: a.work(func(cmd *cobra.Command, _ []string) error {
 			d := described{Describe: describeVersion, Version: workdir.ThisVersion(), StudyFile: studySchema(), JSON: outputSchemas}
 			d.add(cmd.Root())

@@ -42,7 +42,6 @@ func newDP(a *app) *cobra.Command {
 	sigma := &cobra.Command{
 		Use:   "sigma",
 		Short: "Compute the noise that an epsilon needs",
-		Long:  "Compute the least noise multiplier with which a plan of fedfast dp epsilon costs at most --epsilon.",
 		Args:  cobra.NoArgs,
 		RunE:  a.work(func(*cobra.Command, []string) error { return flagged(o.printSigma(a)) }),
 	}
@@ -148,13 +147,8 @@ func newDPAudit(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit [FILE]",
 		Short: "Look for bugs in the privacy of a run",
-		Long: "Train a private run in which some clients are canaries, which send what is easiest to find again when\n" +
-			"a coin says so, and guess from what the server receives which of them took part. Print an epsilon that\n" +
-			"the run exceeds with a confidence of 95 % (Steinke, Nasr and Jagielski 2023). The exit code is 1 if it\n" +
-			"is above the account's epsilon, or the noise lower than promised.",
-		Example: "  fedfast dp audit --preset dp --set rounds=20",
-		Args:    cobra.MaximumNArgs(1),
-		RunE:    a.work(func(cmd *cobra.Command, args []string) error { return o.print(cmd.Context(), a, args) }),
+		Args:  cobra.MaximumNArgs(1),
+		RunE:  a.work(func(cmd *cobra.Command, args []string) error { return o.print(cmd.Context(), a, args) }),
 	}
 	o.addFlags(cmd)
 	cmd.Flags().IntVar(&o.canaries, "canaries", 100, "number of clients that are canaries")

@@ -37,14 +37,8 @@ type evalOptions struct {
 func newEval(a *app) *cobra.Command {
 	o := &evalOptions{}
 	cmd := &cobra.Command{
-		Use:   "eval STUDY|MODEL.safetensors [FILE]",
-		Short: "Evaluate a model, optionally writing its predictions",
-		Long: "Evaluate the model returned by a study, or one in a file, on all clients: the global model, and the\n" +
-			"model personalized by local training, with the learning rate client.personal_lr (or client.lr) and no\n" +
-			"schedule over rounds. For a study, the errors are the ones it reported itself. Model and data are the\n" +
-			"study's, or those of FILE or --preset; change them with --set.",
-		Example: "  fedfast eval s --set data.path=other --predictions test.parquet\n" +
-			"  fedfast eval model.safetensors --preset femnist --set data.path=DIR --set eval.personalized=false",
+		Use:     "eval STUDY|MODEL.safetensors [FILE]",
+		Short:   "Evaluate a model, optionally writing its predictions",
 		Args:    cobra.RangeArgs(1, 2),
 		PreRunE: func(*cobra.Command, []string) error { return o.validate() },
 		RunE:    a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0], args[1:]) }),

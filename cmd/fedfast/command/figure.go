@@ -20,11 +20,7 @@ func newFigure(a *app) *cobra.Command {
 		Use:               "figure STUDY...",
 		ValidArgsFunction: completeStudy,
 		Short:             "Write a figure of studies for a paper",
-		Long: "Write one of the figures of a report to a file: SVG, PDF with its fonts, PNG of 300 dpi, or the numbers\n" +
-			"behind it as CSV. Without --name, list the figures. Several studies, or a directory of --seeds, have\n" +
-			"those of their comparison, with means and intervals over seeds.",
-		Example: "  fedfast figure studies/first\n  fedfast figure fedavg fedprox scaffold --name test --out test.pdf",
-		Args:    cobra.MinimumNArgs(1),
+		Args:              cobra.MinimumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			switch {
 			case list && name != "":

@@ -1,6 +1,8 @@
 package command
 
 import (
+	"cmp"
+	_ "embed" // the texts
 	"fmt"
 	"strings"
 
@@ -12,6 +14,23 @@ import (
 
 // pages are the pages that have other names as topics: a command has the same one, or the name is what people look for.
 var pages = map[string]string{"readme": "README", "tuning": "tune", "csv": "hospitals"}
+
+// helpTexts has what the help of commands says at length, unless part of it is computed, and their
+// examples, by their paths.
+//
+//go:embed help.txt
+var helpTexts string
+
+// tellHelp gives the commands of a program their texts.
+func tellHelp(root *cobra.Command) {
+	for section := range strings.SplitSeq("\n"+strings.TrimSpace(helpTexts), "\n# ") {
+		path, text, _ := strings.Cut(section, "\n")
+		long, example, _ := strings.Cut("\n"+text, "\nExamples:\n")
+		if c, rest, err := root.Find(strings.Fields(path)); err == nil && len(rest) == 0 {
+			c.Long, c.Example = cmp.Or(strings.TrimSpace(long), c.Long), strings.TrimRight(example, "\n")
+		}
+	}
+}
 
 // newHelp prints the help of commands, and pages of the documentation.
 func newHelp(a *app) *cobra.Command {

@@ -19,11 +19,7 @@ func newMCP(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve studies to an agent by the Model Context Protocol",
-		Long: "Serve studies to an agent by the Model Context Protocol, on stdin and stdout. The agent can list methods,\n" +
-			"keys and studies, estimate, start, watch, stop and resume trainings, and read their results. All studies\n" +
-			"are below --dir. Trainings together take at most --budget of time; then they are interrupted and saved.",
-		Example: "  fedfast mcp --dir studies --budget 30m",
-		Args:    cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {
 			switch {
 			case budget <= 0:

@@ -36,13 +36,8 @@ type modelImportOptions struct {
 func newModelImport(a *app) *cobra.Command {
 	o := &modelImportOptions{}
 	cmd := &cobra.Command{
-		Use:   "import SCRIPT.py",
-		Short: "Convert a PyTorch module to a study file and weights",
-		Long: "Convert a PyTorch module to a study file with layers, and its weights, from which a study can start.\n" +
-			"Python runs SCRIPT.py and traces the module it defines; operations without a matching layer are\n" +
-			"reported. Both networks must give the same output for an input. The study file still needs data.",
-		Example: "  fedfast model import net.py --input 3x32x32\n" +
-			"  fedfast run net.toml --set data.name=cifar10 --set data.path=DIR",
+		Use:     "import SCRIPT.py",
+		Short:   "Convert a PyTorch module to a study file and weights",
 		Args:    cobra.ExactArgs(1),
 		PreRunE: func(*cobra.Command, []string) error { return o.Check() },
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
@@ -151,13 +146,8 @@ func newModelExport(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export STUDY|MODEL.safetensors [FILE]",
 		Short: "Export a model to PyTorch, as a Python file",
-		Long: "Write a Python file that rebuilds a model in PyTorch and loads its weights. The model is the one\n" +
-			"returned by a study, or one in a file; the network comes from the study, or from FILE or --preset, for\n" +
-			"their data.",
-		Example: "  fedfast model export studies/s\n" +
-			"  python3 studies/s/model.py",
-		Args: cobra.RangeArgs(1, 2),
-		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0], args[1:]) }),
+		Args:  cobra.RangeArgs(1, 2),
+		RunE:  a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0], args[1:]) }),
 	}
 	o.addFlags(cmd)
 	cmd.Flags().StringVar(&o.output, "out", "", "Python `FILE` to write (default: name of the weights file with .py)")

@@ -31,13 +31,7 @@ func newModelGenotype(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "genotype STUDY|MODEL.safetensors",
 		Short: "Derive the network found by a DARTS search",
-		Long: "Derive the discrete network of cells from a trained darts-cifar model: as in DARTS, each node keeps\n" +
-			"its two strongest inputs, each with its strongest operation. --out writes a study file with these\n" +
-			"layers and the study's data.",
-		Example: "  fedfast run --study s --set method=fednas --set model=darts-cifar --set client.alpha_lr=0.003 --set data.name=cifar10 --set data.path=DIR\n" +
-			"  fedfast model genotype s --out derived.toml\n" +
-			"  fedfast run derived.toml",
-		Args: cobra.MaximumNArgs(1),
+		Args:  cobra.MaximumNArgs(1),
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 && !o.random {
 				return errors.New("requires a study or the file of a searched model, or --random")

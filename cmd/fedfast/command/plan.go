@@ -47,17 +47,7 @@ func newPlan(a *app) *cobra.Command {
 		Use:               "plan [FILE]",
 		ValidArgsFunction: completeFile,
 		Short:             "Answer, before a deployment, what a real federation would try out",
-		Long: "Answer, before a deployment, what a real federation would try out: whether to federate at all, the\n" +
-			"settings, how many rounds, local epochs and clients a round, what a slow site and privacy cost. The\n" +
-			"configuration is the study file FILE or a preset (default: quickstart); a table is planned for logistic\n" +
-			"regression. Studies in --study train it, as large as the budget pays for by an estimate; what does not\n" +
-			"fit is named. The same command goes on where it was stopped. report.html there has the answers, too.\n\n" +
-			"--check compares a finished plan with a CSV file of the columns round and error, loss or accuracy.",
-		Example: "  fedfast plan --preset heart --set data.path=heart --study p      # four hospitals\n" +
-			"  fedfast plan table.csv --set data.label_column=ill --set data.client_column=site --study p\n" +
-			"  fedfast plan study.toml --budget 1h --round-seconds 1800 --mb-per-second 2 --dropout 0.05 --study p\n" +
-			"  fedfast plan --study p --check log.csv                           # once it runs",
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			switch n := o.Network; {
 			case !(n.RoundSeconds >= 0 && n.RoundSeconds <= 1e7 && n.MBPerSecond >= 1e-6 && n.MBPerSecond <= 1e6):

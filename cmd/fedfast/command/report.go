@@ -25,11 +25,7 @@ func newReport(a *app) *cobra.Command {
 		Use:               "report STUDY...",
 		ValidArgsFunction: completeStudy,
 		Short:             "Write a self-contained HTML report",
-		Long: "Write a self-contained HTML report: the best trial, curves with rungs, test error over rounds,\n" +
-			"hyperparameters, per-client errors and the client tuner's decisions. For several studies, or a\n" +
-			"directory of --seeds, it also shows means, intervals and paired differences over seeds. Running and\n" +
-			"failed studies are shown as far as they got.",
-		Args: cobra.MinimumNArgs(1),
+		Args:              cobra.MinimumNArgs(1),
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if out == "" {
 				if out = reportFile; len(args) == 1 {

@@ -36,13 +36,7 @@ func newRepro(a *app) *cobra.Command {
 			return list.Of(repro.Cells(), func(c repro.Cell) string { return c.Name })
 		}),
 		Short: "Reproduce an experiment of a paper and compare with the published numbers",
-		Long: "Reproduce an experiment of a paper and compare the result with the published numbers. NAME is a cell\n" +
-			"of a table, or a prefix of several (see fedfast repro list). The same command resumes. Each seed\n" +
-			"writes a file of metrics to --out; fedfast repro merge builds the table from these, also from several\n" +
-			"machines.",
-		Example: "  fedfast repro fathom-table1/lr0.05 --data femnist --scale 0.2 --seeds 2\n" +
-			"  fedfast repro fedex-table1/femnist-noniid/sha --data femnist --scale 0.1 --shard 1/4",
-		Args: cobra.MatchAll(cobra.ExactArgs(1)),
+		Args:  cobra.MatchAll(cobra.ExactArgs(1)),
 		PreRunE: func(*cobra.Command, []string) error {
 			if err := cmp.Or(o.settle(), o.site.validate(false)); err != nil {
 				return err

@@ -20,10 +20,7 @@ func newReproList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [NAME]",
 		Short: "List reproducible numbers and curves, with the data and time they need",
-		Long: "List the tables of papers that can be reproduced, with the data needed and whether it is available.\n" +
-			"With NAME list the numbers and curves below it: the published number, and an estimate of the time for\n" +
-			"a seed on this machine with the paper's data, which are not opened.",
-		Args: cobra.MaximumNArgs(1),
+		Args:  cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.settle()
 		},

@@ -27,16 +27,7 @@ func newRun(a *app) *cobra.Command {
 		Use:               "run [FILE]",
 		ValidArgsFunction: completeFile,
 		Short:             "Train a federated model once, without tuning",
-		Long: "Train a federated model once, without tuning. The configuration is the study file FILE or a preset\n" +
-			"(default: quickstart), with the hyperparameters of [client] and [server].\n\n" +
-			"With only --study DIR, resume the run in DIR, or print its result if it has finished. A new DIR\n" +
-			"without FILE, --preset or --set is the quickstart.",
-		Example: "  fedfast run --preset quickstart --set rounds=50 --study a   # on the embedded data\n" +
-			"  fedfast run --preset femnist --set data.path=DIR            # fedfast data fetch downloads it\n" +
-			"  fedfast run --from first --seed 1 --study anew              # the settings that a study found, other seed\n" +
-			"  fedfast run --set method=fedprox --set client.mu=0.1 --seeds 5\n" +
-			"  fedfast run --study a                                       # resume it, or print its result again",
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.cluster.validate(o.seeds > 0)
 		},

@@ -20,10 +20,7 @@ func newStudy(a *app) *cobra.Command {
 	list := &cobra.Command{
 		Use:   "list [DIR]",
 		Short: "List studies",
-		Long: "List the studies in a directory (default: studies) and its subdirectories, the newest first, with " +
-			"the\ntest errors of the returned models and the age. Seeds of one study are one line, with means and 90 " +
-			"%\nintervals.",
-		Args: cobra.MaximumNArgs(1),
+		Args:  cobra.MaximumNArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			root := workdir.Home
 			if len(args) > 0 {
@@ -55,10 +52,7 @@ func newResume(a *app) *cobra.Command {
 		Use:               "resume DIR",
 		ValidArgsFunction: completeStudy,
 		Short:             "Resume an interrupted study or run",
-		Long: "Resume an interrupted study or run with its recorded configuration. If it has finished, print " +
-			"its\nresult again, or with more budget.rounds, of a run rounds, let it go on as if it had had them from " +
-			"its\nbeginning, where its tuner would have begun in the same way.",
-		Args: cobra.ExactArgs(1),
+		Args:              cobra.ExactArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()
 		},

@@ -19,11 +19,7 @@ func newCompare(a *app) *cobra.Command {
 		Use:               "compare STUDY...",
 		ValidArgsFunction: completeStudy,
 		Short:             "Compare studies, with means and intervals over seeds",
-		Long: "Compare studies, or directories of --seeds: which has the lowest test error, and how others differ,\n" +
-			"paired by seed. --format csv, md or latex writes a table for papers instead: means with intervals, the\n" +
-			"lowest bold, and a mark where the paired test cannot tell another from it.",
-		Example: "  fedfast study compare fedavg fedprox scaffold --format latex",
-		Args:    cobra.MinimumNArgs(1),
+		Args:              cobra.MinimumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			switch {
 			case format != "text" && !slices.Contains(report.Formats, format):

@@ -36,14 +36,8 @@ func newDiff(a *app) *cobra.Command {
 		Use:               "diff A B",
 		ValidArgsFunction: completeStudy,
 		Short:             "Find the first decision and round in which two studies differ",
-		Long: "Compare the records of two studies, also packed ones: their configurations and data, what their tuners\n" +
-			"decided, and what each round measured, to the last bit, with the digests of the weights. Studies with\n" +
-			"--set digests=all also show which clients' changes differ first, and in which tensors. The exit status\n" +
-			"is 0 if all is equal, and 1 if not. Unfinished studies are compared as far as they go.",
-		Example: "  fedfast study diff monday tuesday\n" +
-			"  fedfast study diff monday tuesday --retrain --plot distance.svg",
-		Args:    cobra.ExactArgs(2),
-		PreRunE: func(*cobra.Command, []string) error { return o.plot.validate() },
+		Args:              cobra.ExactArgs(2),
+		PreRunE:           func(*cobra.Command, []string) error { return o.plot.validate() },
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			if !workdir.HoldsSeeds(args[0]) || !workdir.HoldsSeeds(args[1]) {
 				return o.diff(cmd.Context(), a, args...)

@@ -39,8 +39,6 @@ func newExport(a *app) *cobra.Command {
 			" of --out.\n\n" +
 			"--format flower writes an app for Flower that trains the network of a finished study in PyTorch with its\n" +
 			"hyperparameters, of `fedfast tune` the tuned ones; --format nvflare a job for NVFlare.",
-		Example: "  fedfast study export fedavg fedprox scaffold --table rounds --out rounds.csv\n" +
-			"  fedfast study export tuned --format flower --out app",
 		Args: cobra.MinimumNArgs(1),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if named := strings.TrimPrefix(filepath.Ext(o.out), "."); o.table != "" && !cmd.Flags().Changed("format") && slices.Contains(export.Formats(), named) {

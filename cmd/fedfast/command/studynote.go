@@ -27,11 +27,7 @@ func newNote(a *app) *cobra.Command {
 		Use:               "note DIR [TEXT]",
 		ValidArgsFunction: completeStudy,
 		Short:             "Write a note or tags beside a study, or print them",
-		Long: "Write a note beside a study or a directory of --seeds, an empty one to delete it, and add or remove\n" +
-			"tags. Lists, reports and `fedfast ui` show them; `fedfast study list --tag NAME` lists what has a tag.\n" +
-			"They are in " + view.NotesFile + " in DIR, and no part of results, exports or packs.",
-		Example: "  fedfast study note studies/first \"with the old split\" --tag paper --tag draft",
-		Args:    cobra.RangeArgs(1, 2),
+		Args:              cobra.RangeArgs(1, 2),
 		RunE: a.work(func(_ *cobra.Command, args []string) error {
 			dir := args[0]
 			if !workdir.Holds(dir) && !workdir.HoldsSeeds(dir) {

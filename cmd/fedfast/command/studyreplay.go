@@ -36,12 +36,8 @@ func newReplay(a *app) *cobra.Command {
 		Use:               "replay STUDY",
 		ValidArgsFunction: completeStudy,
 		Short:             "Show the local training of one client in one round, step by step",
-		Long: "Train a trial of a finished study, in a directory or a pack, again up to a round, and show each local\n" +
-			"step of one client in it: the loss, the learning rate, the norms of the gradient and of the step, and\n" +
-			"the samples. All that the round measured must equal the record. Nothing of the study changes.",
-		Example: "  fedfast study replay first --round 3 --client 7 --weights client.safetensors",
-		Args:    cobra.ExactArgs(1),
-		RunE:    a.work(func(cmd *cobra.Command, args []string) error { return o.replay(cmd.Context(), a, args[0]) }),
+		Args:              cobra.ExactArgs(1),
+		RunE:              a.work(func(cmd *cobra.Command, args []string) error { return o.replay(cmd.Context(), a, args[0]) }),
 	}
 	cmd.Flags().Uint32Var(&o.trial, "trial", 0, "in the trial of the `NUMBER`")
 	cmd.Flags().Uint32Var(&o.round, "round", 0, "in the round of the `NUMBER`, from 1")

@@ -37,15 +37,7 @@ func newTable(a *app) *cobra.Command {
 		Use:               "record [FILE]",
 		ValidArgsFunction: completeFile,
 		Short:             "Train configurations of a study's space and record every client's errors",
-		Long: "Train configurations of a study's space and record every client's errors. All comes from the study\n" +
-			"file FILE or a preset (default: quickstart), without its client tuner and its target. The\n" +
-			"configurations are the first points of a scrambled Sobol sequence, the same for every dataset and\n" +
-			"seed.\n\n" +
-			"The table is a Parquet file and a JSON file that says how to train any row again. The studies are kept\n" +
-			"in the directory NAME-studies; the same command resumes them.",
-		Example: "  fedfast table record --preset quickstart --configs 8 --rounds 6 --out t.parquet\n" +
-			"  fedfast table record study.toml --configs 128 --rounds 405 --every 15 --out t.parquet --seeds 3",
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()
 		},

@@ -27,17 +27,7 @@ func newTune(a *app) *cobra.Command {
 		Use:               "tune [FILE]",
 		ValidArgsFunction: completeFile,
 		Short:             "Tune hyperparameters in a study of many trials",
-		Long: "Tune hyperparameters in a study of many trials. The configuration is the study file FILE or a preset\n" +
-			"(default: quickstart).\n\n" +
-			"With only --study DIR, resume the study in DIR, or print its result if it has finished. A new DIR\n" +
-			"without FILE, --preset or --set is the quickstart.",
-		Example: "  fedfast tune --preset quickstart --study first         # a CNN on the embedded data\n" +
-			"  fedfast tune study.toml --tuner asha --baseline equal  # compare with random search\n" +
-			"  fedfast tune study.toml --scale 0.1 --ui               # a tenth of the rounds, shown in a browser\n" +
-			"  fedfast tune --study first                             # resume it, or print its result again\n" +
-			"  fedfast tune --next first --study second               # with the space and the rounds that its advice names\n" +
-			"  fedfast tune --table t.parquet --tuner hyperband       # on recorded trainings, in no time",
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
 		PreRunE: func(*cobra.Command, []string) error {
 			return o.validate()
 		},

@@ -23,7 +23,6 @@ func newTuner(a *app) *cobra.Command {
 	serve := &cobra.Command{
 		Use:   "serve NAME",
 		Short: "Serve a built-in tuner over gRPC (started by fedfast itself)",
-		Long:  "Serve a built-in tuner over gRPC to the process that started this one. fedfast runs this itself;\nusers do not need it.",
 		Args:  cobra.ExactArgs(1),
 		RunE:  a.work(func(_ *cobra.Command, args []string) error { return serve(args[0]) }),
 	}

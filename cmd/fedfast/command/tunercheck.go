@@ -31,11 +31,8 @@ func newTunerCheck(a *app) *cobra.Command {
 		Use:               "check NAME|BINARY|DIR",
 		ValidArgsFunction: completeFirst(builtinNames),
 		Short:             "Check that a tuner follows the protocol",
-		Long: "Check that a tuner follows the protocol: run studies without training, repeat them in other processes\n" +
-			"and from recorded states, and kill and stop the tuner midway. The exit code is 1 if a check fails. To\n" +
-			"see what the tuner chooses: fedfast tune --table example --tuner NAME",
-		Args: cobra.ExactArgs(1),
-		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0]) }),
+		Args:              cobra.ExactArgs(1),
+		RunE:              a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args[0]) }),
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&o.options, "option", nil, "set an option of the tuner, `NAME=VALUE` (repeatable)")

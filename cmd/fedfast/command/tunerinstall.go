@@ -27,11 +27,8 @@ func newTunerInstall(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install DIR|WHEEL|PROGRAM",
 		Short: "Install a tuner, such as one that someone else wrote",
-		Long: "Install a tuner for this user: a program named " + host.Prefix + "NAME, a directory that contains one,\n" +
-			"a Go module, which is built, or a Python wheel. It is started once to describe itself. It has the rights\n" +
-			"of any program that you start: see fedfast help get-tuner.",
-		Args: cobra.ExactArgs(1),
-		RunE: a.work(func(cmd *cobra.Command, args []string) error { return a.installTuner(cmd.Context(), args[0], force) }),
+		Args:  cobra.ExactArgs(1),
+		RunE:  a.work(func(cmd *cobra.Command, args []string) error { return a.installTuner(cmd.Context(), args[0], force) }),
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "replace an installed tuner of the same name, or hide a built-in one")
 	return cmd

@@ -40,13 +40,8 @@ func newPack(a *app) *cobra.Command {
 		Use:               "pack DIR",
 		ValidArgsFunction: completeStudy,
 		Short:             "Pack the record of a finished study into one file",
-		Long: "Pack the record of a finished study into one file of some kB, without weights and samples, but with\n" +
-			"paths of files: configuration, fingerprints of the data, version, decisions of the tuner, what each\n" +
-			"round measured, digests, results and errors; of several seeds into one file each. Anybody who has the\n" +
-			"data can train it again with fedfast verify.",
-		Example: "  fedfast study pack first\n  fedfast study pack first --sign key.pem",
-		Args:    cobra.ExactArgs(1),
-		RunE:    a.work(func(cmd *cobra.Command, args []string) error { return a.pack(cmd.Context(), args[0], out, sign) }),
+		Args:              cobra.ExactArgs(1),
+		RunE:              a.work(func(cmd *cobra.Command, args []string) error { return a.pack(cmd.Context(), args[0], out, sign) }),
 	}
 	cmd.Flags().StringVar(&out, "out", "", "write to `FILE`, with the seed in names of several (default DIR"+packEnd+")")
 	cmd.Flags().StringVar(&sign, "sign", "", "sign with the private Ed25519 key in a PEM `FILE`")
@@ -136,12 +131,7 @@ func newVerify(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify FILE",
 		Short: "Train a packed study again and compare it to the bit",
-		Long: "Train trials of a study or a pack again on the data at hand, with the recorded decisions of its\n" +
-			"tuners, evaluate their models, and compare each round, the weights and all errors with the record, to\n" +
-			"the bit. The exit status is 0 if all is equal, and 1 if not or if the data is not at hand: then the\n" +
-			"record alone is checked. Nothing is written.",
-		Example: "  fedfast verify first.fedfast\n  fedfast verify first.fedfast --all --set data.path=/data/femnist",
-		Args:    cobra.ExactArgs(1),
+		Args:  cobra.ExactArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			if o.part = (study.Part{Trial: study.Winner, Rounds: int(o.rounds)}); o.all {
 				o.part.Trial = study.Every

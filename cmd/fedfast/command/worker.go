@@ -17,10 +17,7 @@ func newWorker(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worker --join FILE",
 		Short: "Train for a study coordinated by another process",
-		Long: "Train for a study started with --cluster, on this or another machine. FILE is cluster/join in the\n" +
-			"study's directory, or a copy of it. The worker waits until FILE exists, and exits when the study ends.\n" +
-			"On an interrupt or SIGTERM it hands over its trial and exits.",
-		Args: cobra.NoArgs,
+		Args:  cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {
 			if o.Join == "" {
 				return errors.New("--join is required: the file cluster/join in the study's directory, written by `fedfast tune --cluster`")
