@@ -63,7 +63,7 @@ func TestRunKernels(t *testing.T) {
 // of its own.
 func TestRunKernelsInBothPrecisions(t *testing.T) {
 	if err := nn.BF16.Check(); err != nil || kernels.Current() == kernels.Generic {
-		t.Skip("no AVX512_BF16")
+		t.Skip("no assembly")
 	}
 	report, err := bench.Run(t.Context(), bench.Config{
 		Suites: []string{"kernels", "nn-forward"}, Rows: regexp.MustCompile("^(gemm|conv|read|logistic)"),

@@ -19,6 +19,18 @@ var tilesBF16 = tiles{
 	nt:     []func(*ntArgs){ntBF16x1, ntBF16x2, ntBF16x3, ntBF16x4, ntBF16x5, ntBF16x6, 7: ntBF16x8, 9: ntBF16x10, 11: ntBF16x12},
 }.planned()
 
+// bindBF16 puts the products by VDPBF16PS into bf16s, or those of split pairs.
+func bindBF16(native bool) {
+	splitAVX512.bind()
+	if hasBF16 {
+		bf16s.pair, bf16s.join, bf16s.round = pairBF16, joinBF16, roundBF16
+	}
+	if native {
+		bf16s.nn, bf16s.nnFloats, bf16s.tn = tilesBF16.multiply, floatsBF16.multiply, tilesBF16.multiplyT
+		bf16s.nt, bf16s.step, bf16s.peak, bf16s.peakFLOPs = tilesBF16.multiplyNT, tilesBF16.step, peakBF16, 24*4*16
+	}
+}
+
 // floatsBF16 multiplies pairs by floats.
 var floatsBF16 = tiles{
 	flops: maxFLOPs,

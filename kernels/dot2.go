@@ -12,7 +12,8 @@ import "math"
 // Numbers below the normal ones count as zeros of their sign in acc, x and y, and
 // become such zeros after each of the two steps; a result is below them if it is
 // after rounding to 24 bits without bounds for the exponent. Of several NaNs that of
-// x comes first, then y's, then the sum's, made quiet.
+// x comes first, then y's, then the sum's, made quiet; levels without the instruction
+// may leave any of them.
 func Dot2(acc, x, y float32) float32 {
 	a, b := math.Float32bits(x), math.Float32bits(y)
 	acc = addProduct(flush(acc), half(a&0xffff0000), half(b&0xffff0000))

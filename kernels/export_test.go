@@ -10,3 +10,7 @@ const (
 	TanhHigh, SoftmaxLow         = tanhHigh, softmaxLow
 	ReduceBlock, MapBlock        = reduceBlock, mapBlock
 )
+
+// OtherBF16, if there are two, has level AVX512 multiply pairs the other way, by VDPBF16PS or by
+// split pairs, until restore is called.
+var OtherBF16 func() (restore func())

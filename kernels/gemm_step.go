@@ -86,6 +86,11 @@ func (t *TNStep) race() {
 // of a first-level cache.
 const stepFloats = 2048
 
+// inParts reports whether no tile knows the step.
+func (t *TNStep) inParts() bool {
+	return t.Grad.M == 0 || t.From != nil && (t.Step.V != nil || t.Step.Anchor != nil) || t.Step.V != nil && t.Step.First
+}
+
 // stepInParts is GemmTNStep by GemmTN and SGDStep.
 func stepInParts(t *TNStep) {
 	var space [stepFloats]float32
@@ -145,7 +150,7 @@ func (s *panelSums) finish(dst []float32, n int) {
 // step is GemmTNStep.
 func (t *tiles) step(s *TNStep) {
 	g := &s.Grad
-	if t.ts == nil || g.M == 0 || s.From != nil && (s.Step.V != nil || s.Step.Anchor != nil) || s.Step.V != nil && s.Step.First {
+	if t.ts == nil || s.inParts() {
 		stepInParts(s)
 		return
 	}

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -113,18 +114,13 @@ func bind(l Level) {
 	assemble(l)
 }
 
-// CheckBF16 returns an error unless the level in use multiplies numbers of bf16:
-// AVX512 on a processor with AVX512_BF16 does so with its instructions, Generic step
-// by step with the same bits, slowly.
+// CheckBF16 returns an error where the level in use has no products of bf16: NEON.
+// Generic has them step by step, slowly. The bits are the same everywhere.
 func CheckBF16() error {
-	why := fmt.Sprintf("level %v does not use", current)
-	switch {
-	case current == Generic, current == AMX, current == AVX512 && hasBF16:
+	if current != NEON {
 		return nil
-	case current == AVX512:
-		why = "this processor lacks"
 	}
-	return fmt.Errorf("it needs AVX512_BF16, which %s; use fp32, or --cpu generic, which gives the same bits slowly", why)
+	return errors.New("level neon has no products of bf16; use fp32, or --cpu generic, which gives the same bits slowly")
 }
 
 // CheckBlocks returns an error unless the level in use has sums in blocks: AMX, and

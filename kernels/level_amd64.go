@@ -7,6 +7,7 @@ import "github.com/klauspost/cpuid/v2"
 //go:generate go run -C _asm ./gemm
 //go:generate go run -C _asm ./gemm bf16
 //go:generate go run -C _asm ./gemm blocks
+//go:generate go run -C _asm ./gemm split
 //go:generate go run -C _asm ./pointwise
 //go:generate go run -C _asm ./layers
 //go:generate go run -C _asm ./norm
@@ -50,6 +51,7 @@ func bindAVX2() {
 		fold: foldAVX2, peak: peakAVX2, peakFLOPs: 24 * 2 * 8, read: readAVX2,
 		transpose: transposeAVX2, copyRows: copyRowsAVX2,
 	}
+	splitAVX2.bind()
 	acts = actTable{expAVX2, sigmoidAVX2, tanhAVX2, reluBackwardAVX2, reluAddAVX2}
 	vectors = vectorTable{axpy: axpyAVX2, scale: scaleAVX2, add: addAVX2, sub: subAVX2, blend: blendAVX2}
 	reduces = reduceTable{dot: dotAVX2, colSum: colSumAVX2, away: awayAVX2, dots: dotsAVX2}
@@ -97,13 +99,7 @@ func bindAVX512() {
 		fold: foldAVX2, peak: peakAVX512, peakFLOPs: 24 * 2 * 16, read: readAVX2,
 		transpose: transposeAVX2, copyRows: copyRowsAVX2,
 	}
-	if hasBF16 {
-		bf16s = bf16Table{
-			nn: tilesBF16.multiply, nnFloats: floatsBF16.multiply, tn: tilesBF16.multiplyT, nt: tilesBF16.multiplyNT,
-			nnBlocks: nnBF16Generic, tnBlocks: tnBF16Generic,
-			step: tilesBF16.step, pair: pairBF16, join: joinBF16, round: roundBF16, peak: peakBF16, peakFLOPs: 24 * 4 * 16,
-		}
-	}
+	bindBF16(hasBF16 && cpuid.CPU.VendorID != cpuid.Intel) // whose VDPBF16PS takes four times as long as a multiply-add
 	acts = actTable{expAVX512, sigmoidAVX512, tanhAVX512, reluBackwardAVX512, reluAddAVX512}
 	vectors = vectorTable{axpy: axpyAVX512, scale: scaleAVX512, add: addAVX512, sub: subAVX512, blend: blendAVX512}
 	reduces = reduceTable{dot: dotAVX512, colSum: colSumAVX512, away: awayAVX512, dots: dotsAVX512}

@@ -73,7 +73,7 @@ func TestScripts(t *testing.T) {
 			"limited":    limited,
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond == "bf16" { // the processor has the instructions
+			if cond == "bf16" { // the level has products in assembly
 				return kernels.Current() != kernels.Generic && kernels.CheckBF16() == nil, nil
 			}
 			if cond == "torch" || cond == "grpc" { // the Python that the program finds has it

@@ -90,7 +90,7 @@ func BenchmarkDisplacement(b *testing.B) {
 // fp32, which take turns with them.
 func BenchmarkPrecision(b *testing.B) {
 	if err := nn.BF16.Check(); err != nil || kernels.Current() == kernels.Generic {
-		b.Skip("no AVX512_BF16")
+		b.Skip("no assembly")
 	}
 	for _, name := range Names() {
 		m, err := New(name, Options{})

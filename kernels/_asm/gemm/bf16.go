@@ -109,31 +109,29 @@ var alternate = sync.OnceValue(func() Mem {
 })
 
 // pair writes a function that rounds rows of groups of 16 floats of two sources, other bytes apart. The rows are step
-// bytes apart, in the
-// result dstStep. With interleave, the two sources' floats alternate, else 16 of the first come before 16 of the
-// second.
-func pair(name, doc string, interleave bool) {
+// bytes apart, in the result dstStep. combine leaves what it makes of the first registers, which hold the floats of the
+// two sources, in the first ones.
+func (v isa) pair(name, doc string, start, combine func()) {
 	dst, src, other := reg.RDI, reg.RSI, reg.RDX
 	step, dstStep, rows, groups := reg.R8, reg.R9, reg.R10, reg.R11
 	to, from, count := reg.RAX, reg.RBX, reg.RCX
 	begin(name, "(dst, src *float32, other, step, dstStep, rows, groups int)", doc,
 		"dst", dst, "src", src, "other", other, "step", step, "dstStep", dstStep, "rows", rows, "groups", groups)
-	order := zmm[31]
-	if interleave {
-		VMOVUPS(alternate(), order)
-	}
+	v.keepModes()
+	start()
 	Label("row")
 	MOVQ(dst, to)
 	MOVQ(src, from)
 	MOVQ(groups, count)
 	Label("group")
-	VMOVUPS(Mem{Base: from}, zmm[0])
-	VMOVUPS(Mem{Base: from, Index: other, Scale: 1}, zmm[1])
-	dot.Convert(zmm[0], zmm[1], zmm[2])
-	if interleave {
-		VPERMW(zmm[2], order, zmm[2])
+	for i := range v.perPa {
+		VMOVUPS(Mem{Base: from, Disp: v.bytes() * i}, v.reg(i))
+		VMOVUPS(Mem{Base: from, Index: other, Scale: 1, Disp: v.bytes() * i}, v.reg(v.perPa+i))
 	}
-	VMOVUPS(zmm[2], Mem{Base: to})
+	combine()
+	for i := range v.perPa {
+		VMOVUPS(v.reg(i), Mem{Base: to, Disp: v.bytes() * i})
+	}
 	ADDQ(Imm(64), from)
 	ADDQ(Imm(64), to)
 	DECQ(count)
@@ -142,26 +140,48 @@ func pair(name, doc string, interleave bool) {
 	ADDQ(dstStep, dst)
 	DECQ(rows)
 	JNE(LabelRef("row"))
-	end()
+	v.end()
 }
 
-// round writes the function that rounds floats and leaves them floats.
-func round() {
+// each writes a function that makes of groups of 16 floats what change writes to dst, from a vector in the first
+// register.
+func (v isa) each(name, doc string, change func(dst Mem)) {
 	dst, src, count := reg.RDI, reg.RSI, reg.RCX
-	begin("roundBF16", "(dst, src *float32, groups int)", "rounds groups of 16 floats to the nearest numbers of bf16, as floats.",
-		"dst", dst, "src", src, "groups", count)
+	begin(name, "(dst, src *float32, groups int)", doc, "dst", dst, "src", src, "groups", count)
+	v.keepModes()
 	Label("loop")
-	VMOVUPS(Mem{Base: src}, zmm[0])
-	dot.Convert(zmm[0], zmm[0], zmm[0])
-	VPMOVZXWD(reg.Y0, reg.Z0)
-	VPSLLD(Imm(16), reg.Z0, reg.Z0)
-	VMOVUPS(zmm[0], Mem{Base: dst})
+	for i := range v.perPa {
+		VMOVUPS(Mem{Base: src, Disp: v.bytes() * i}, v.reg(0))
+		change(Mem{Base: dst, Disp: v.bytes() * i})
+	}
 	ADDQ(Imm(64), src)
 	ADDQ(Imm(64), dst)
 	DECQ(count)
 	JNE(LabelRef("loop"))
-	end()
+	v.end()
 }
+
+// packBF16 writes what rounds to bf16.
+func packBF16() {
+	convert := func() { dot.Convert(zmm[0], zmm[1], zmm[0]) }
+	bf16.pair("pairBF16", pairDoc, func() { VMOVUPS(alternate(), zmm[31]) }, func() {
+		convert()
+		VPERMW(zmm[0], zmm[31], zmm[0])
+	})
+	bf16.pair("joinBF16", joinDoc, func() {}, convert)
+	bf16.each("roundBF16", roundDoc, func(dst Mem) {
+		dot.Convert(zmm[0], zmm[0], zmm[0])
+		VPMOVZXWD(reg.Y0, reg.Z0)
+		VPSLLD(Imm(16), reg.Z0, reg.Z0)
+		VMOVUPS(zmm[0], dst)
+	})
+}
+
+const (
+	pairDoc  = "rounds rows of two sources to pairs of a float of each."
+	joinDoc  = "rounds rows of two sources, 16 floats of one and 16 of the other."
+	roundDoc = "rounds groups of 16 floats to the nearest numbers of bf16, as floats."
+)
 
 // peakBF16 writes a loop that touches no memory, of 24 independent sums.
 func peakBF16() {

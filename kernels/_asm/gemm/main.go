@@ -1,6 +1,6 @@
 // Command gemm writes the amd64 assembly of the matrix products, one function per height of tiles and level, and of
-// their layouts; with the argument bf16 that of the products of bf16, and of the packing that rounds to bf16, and with
-// blocks that of products on the tiles of AMX.
+// their layouts; with the argument bf16 that of the products of bf16, and of the packing that rounds to bf16, with
+// split the same for processors without its instructions, and with blocks that of products on the tiles of AMX.
 package main
 
 import (
@@ -14,23 +14,12 @@ import (
 
 func main() {
 	if len(os.Args) > 1 {
-		map[string]func(){"bf16": writeBF16, "blocks": amx}[os.Args[1]]()
+		map[string]func(){"bf16": writeBF16, "blocks": amx, "split": writeSplit}[os.Args[1]]()
 		file.Write(os.Args[1])
 		return
 	}
 	for _, isa := range []isa{avx512, avx2} {
-		for _, rows := range isa.nn {
-			nn(isa, rows, factor{name: "nn" + isa.name})
-		}
-		for _, rows := range isa.tn {
-			tn(isa, rows)
-		}
-		for _, rows := range isa.ts {
-			ts(isa, rows)
-		}
-		for _, rows := range isa.nt {
-			nt(isa, rows)
-		}
+		isa.write()
 		peak(isa)
 	}
 	for _, rows := range level.EdgeHeights {
@@ -47,6 +36,22 @@ func main() {
 	gather(2, PREFETCHT0)
 	gather(8, PREFETCHT1)
 	file.Write("gemm")
+}
+
+// write writes the tile functions of all products.
+func (v isa) write() {
+	for _, rows := range v.nn {
+		nn(v, rows, factor{})
+	}
+	for _, rows := range v.tn {
+		tn(v, rows)
+	}
+	for _, rows := range v.ts {
+		ts(v, rows)
+	}
+	for _, rows := range v.nt {
+		nt(v, rows)
+	}
 }
 
 // writeBF16 writes the functions of bf16 but those with an optimizer's step.
@@ -69,8 +74,6 @@ func writeBF16() {
 	for _, rows := range bf16.nt {
 		nt(bf16, rows)
 	}
-	pair("pairBF16", "rounds rows of two sources to pairs of a float of each.", true)
-	pair("joinBF16", "rounds rows of two sources, 16 floats of one and 16 of the other.", false)
-	round()
+	packBF16()
 	peakBF16()
 }

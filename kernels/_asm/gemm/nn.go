@@ -40,7 +40,11 @@ var (
 
 // nn writes the tile function of one height: every panel of the call, the widest groups first.
 func nn(v isa, rows int, of factor) {
-	begin(fmt.Sprintf("%sx%d", of.name, rows), "(args *nnArgs)", "", "args", args)
+	if v.pairs {
+		begin(fmt.Sprintf("%sx%d", of.name, rows), "(args *nnArgs)", "", "args", args)
+	} else {
+		v.start("nn", rows)
+	}
 	if of.floats {
 		VMOVUPS(alternate(), zmm[30])
 	}
@@ -70,7 +74,7 @@ func nn(v isa, rows int, of factor) {
 		}
 		level.NextNN(args, lda, tmp, rows, [...]int{nnBlocks, nnA, nnC, nnLdc})
 	}
-	end()
+	v.end()
 }
 
 // prefetches reports whether tiles of that height prefetch B: those that read one stream, which the processor follows

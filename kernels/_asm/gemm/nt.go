@@ -43,7 +43,7 @@ var (
 // accumulator of 16 lanes for
 // each pair of rows; with registers of eight lanes it takes one half of the lanes after the other.
 func nt(v isa, rows int) {
-	begin(fmt.Sprintf("nt%sx%d", v.name, rows), "(args *ntArgs)", "", "args", args)
+	v.start("nt", rows)
 	fields(lda, ntLda, panel, ntPanel, ldl, ntLdl, ahead, ntAhead, bRow, ntB, lanes, ntL, left, ntK)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, ntLda3)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 4}, lda5)
@@ -73,7 +73,7 @@ func ntTiles(v isa, rows int) {
 		Label(done)
 	}
 	fetch.Rest("finished")
-	end()
+	v.end()
 }
 
 // ntTile multiplies n rows of B by the rows of A, in the given half of the lanes.
@@ -147,25 +147,29 @@ func ntStep(v isa, rows, n, half int) {
 	b := func(r int) Mem { return Mem{Base: bp, Disp: 64*r + at} }
 	if v.zmm {
 		ntNext.Fetch(fmt.Sprintf("fetched%d", n), n)
-		for r := range n {
-			VMOVUPS(b(r), v.reg(rows*n+r))
-		}
-		for i := range rows {
-			x := v.reg(30 + i%2)
-			VMOVUPS(ntRow(i), x)
+	}
+	for _, part := range v.parts() {
+		if v.zmm {
 			for r := range n {
-				VFMADD231PS(v.reg(rows*n+r), x, acc(i, r))
+				part.load(b(r), v.reg(rows*n+r))
 			}
+			for i := range rows {
+				x := v.reg(30 + i%2)
+				VMOVUPS(part.of(ntRow(i)), x)
+				for r := range n {
+					VFMADD231PS(v.reg(rows*n+r), x, acc(i, r))
+				}
+			}
+			continue
 		}
-		return
-	}
-	for i := range rows {
-		VMOVUPS(ntRow(i).Offset(at), v.reg(12+i))
-	}
-	for r := range n {
-		VMOVUPS(b(r), v.reg(15))
 		for i := range rows {
-			VFMADD231PS(v.reg(15), v.reg(12+i), acc(i, r))
+			VMOVUPS(part.of(ntRow(i).Offset(at)), v.reg(12+i))
+		}
+		for r := range n {
+			part.load(b(r), v.reg(15))
+			for i := range rows {
+				VFMADD231PS(v.reg(15), v.reg(12+i), acc(i, r))
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -20,6 +21,7 @@ type isa struct {
 	perPa          int   // vectors in a panel of 16 columns
 	low            int   // rows of the highest tile of the widest groups
 	pairs          bool  // factors are pairs of bf16
+	split          bool  // of A, the two planes of split pairs; of B, pairs
 	panel3         reg.GPPhysical
 	plain          bool // labels do not name the first vector
 }
@@ -37,6 +39,13 @@ var (
 	bf16 = isa{
 		name: "BF16", zmm: true, nn: level.NNHeights, tn: level.TNHeights, nt: append(level.NTHeights, 12),
 		perPa: 1, low: 6, panel3: to, pairs: true, plain: true,
+	}
+	split = []isa{
+		{
+			name: "SplitAVX512", zmm: true, nn: level.NNHeights, tn: level.TNHeights, nt: append(level.NTHeights, 12),
+			ts: level.StepHeights, perPa: 1, low: 3, panel3: lda3, split: true,
+		},
+		{name: "SplitAVX2", nn: avx2.nn, tn: avx2.tn, nt: avx2.nt, ts: avx2.ts, perPa: 2, low: 1, panel3: lda3, split: true},
 	}
 	bf16Steps = isa{name: "BF16", zmm: true, ts: level.StepHeights, perPa: 1, low: 3, pairs: true}
 )
@@ -63,6 +72,50 @@ type tile struct {
 	rows, panels int
 	first, some  int  // the tile has some vectors of the panels only, from vector first on; some = 0 means all
 	halved       bool // of the last panel, one vector, the first half counts; the other is zero
+	part         part // of pairs that are split
+}
+
+// part is what a step takes of pairs: all, or one of the halves, as floats.
+type part int
+
+const (
+	whole part = iota
+	high
+	low
+)
+
+// parts are those of a step, in the order of their products.
+func (v isa) parts() []part {
+	if v.split {
+		return []part{high, low}
+	}
+	return []part{whole}
+}
+
+// of returns where the part of a number of A lies.
+func (p part) of(m Mem) Mem {
+	if p == low {
+		return m.Offset(splitDistance)
+	}
+	return m
+}
+
+// load loads the part of numbers of B.
+func (p part) load(m Mem, to reg.Register) {
+	VMOVUPS(m, to)
+	p.take(to, to)
+}
+
+// take leaves the part of pairs in floats.
+func (p part) take(from, to reg.Register) {
+	switch {
+	case p == low:
+		VPSLLD(Imm(16), from, to)
+	case p == high && slices.Contains(ymm, from):
+		VPAND(splitBits(highHalves), from, to)
+	case p == high:
+		VPANDD(splitBits(highHalves), from, to)
+	}
 }
 
 // of returns what of register r belongs to vector j of a row.
@@ -105,7 +158,11 @@ var ymm = []reg.Register{
 }
 
 // step multiplies a column of the tile's rows by one row of B: acc[i][j] += a(i) * b(j), where a and b give addresses.
-func (t tile) step(a, b func(i int) Mem) { t.stepOf(0, t.rows, a, b) }
+func (t tile) step(a, b func(i int) Mem) {
+	for _, t.part = range t.parts() {
+		t.stepOf(0, t.rows, func(i int) Mem { return t.part.of(a(i)) }, b)
+	}
+}
 
 // stepOf is step for the rows [from, to), which are all of a tile of up to three.
 func (t tile) stepOf(from, to int, a, b func(i int) Mem) {
@@ -124,13 +181,13 @@ func (t tile) stepOf(from, to int, a, b func(i int) Mem) {
 	switch {
 	case t.zmm && !t.pairs && n == 1 && t.rows > 3: // no broadcast serves two multiply-adds, and without one they are fewer instructions
 		b0 := t.of(0, t.reg(free))
-		VMOVUPS(b(0), b0)
+		t.part.load(b(0), b0)
 		for i := from; i < to; i++ {
 			VFMADD231PS_BCST(a(i), b0, t.of(0, t.acc(i, 0)))
 		}
 	case t.rows > 3 || t.pairs:
 		for j := range n {
-			VMOVUPS(b(j), t.of(j, t.reg(free+j)))
+			t.part.load(b(j), t.of(j, t.reg(free+j)))
 		}
 		last := 15 // the last two registers take turns, where they are free
 		if t.zmm {
@@ -146,6 +203,11 @@ func (t tile) stepOf(from, to int, a, b func(i int) Mem) {
 	case t.rows == 1:
 		VBROADCASTSS(a(0), t.reg(free))
 		for j := range n {
+			if y := t.of(j, t.reg(free+1)); t.split {
+				t.part.load(b(j), y)
+				add(y, t.reg(free), 0, j)
+				continue
+			}
 			add(b(j), t.reg(free), 0, j)
 		}
 	default:
@@ -154,7 +216,7 @@ func (t tile) stepOf(from, to int, a, b func(i int) Mem) {
 		}
 		for j := range n {
 			x := t.of(j, t.reg(free+t.rows))
-			VMOVUPS(b(j), x)
+			t.part.load(b(j), x)
 			for i := range t.rows {
 				add(x, t.reg(free+i), i, j)
 			}
@@ -195,7 +257,45 @@ func fields(pairs ...any) {
 	}
 }
 
+// modes is where a function on split pairs keeps the modes of the processor.
+var modes Mem
+
+// flush has numbers below the normal ones count as zeros, as [kernels.Dot2] says, up to restore.
+func (v isa) flush() {
+	if v.split {
+		LDMXCSR(splitBits(flushed))
+	}
+}
+
+// start begins a function on tiles.
+func (v isa) start(what string, rows int) {
+	begin(fmt.Sprintf("%s%sx%d", what, v.name, rows), "(args *"+what+"Args)", "", "args", args)
+	v.keepModes()
+}
+
+// keepModes is flush at the start of a function.
+func (v isa) keepModes() {
+	if v.split {
+		modes = AllocLocal(8)
+		STMXCSR(modes)
+		v.flush()
+	}
+}
+
+// restore sets the modes that were before.
+func (v isa) restore() {
+	if v.split {
+		LDMXCSR(modes)
+	}
+}
+
 // end returns from the function.
+func (v isa) end() {
+	v.restore()
+	end()
+}
+
+// end returns from a function.
 func end() {
 	VZEROUPPER()
 	RET()
@@ -225,10 +325,11 @@ func (v isa) steps(name string) string {
 
 // unroll returns how many steps of a loop are written out.
 func (t tile) unroll() int {
+	n := len(t.parts())
 	if !t.zmm {
-		return 4
+		return 4 / n
 	}
-	return level.Unroll(t.rows * t.vecs())
+	return level.Unroll(t.rows * t.vecs() * n)
 }
 
 // edge writes the tile function of one height for pairs of panels in which products with zeros are left out; see

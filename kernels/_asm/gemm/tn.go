@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -28,7 +26,7 @@ var (
 
 // tn writes the tile function of one height: every panel of the call, the widest groups first.
 func tn(v isa, rows int) {
-	begin(fmt.Sprintf("tn%sx%d", v.name, rows), "(args *tnArgs)", "", "args", args)
+	v.start("tn", rows)
 	fields(lda, tnLda, ldg, tnLdg)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
 	LEAQ(Mem{Base: ldg, Index: ldg, Scale: 2}, ldg3)
@@ -47,7 +45,7 @@ func tn(v isa, rows int) {
 	ADDQ(U32(uint32(64*rows)), Mem{Base: args, Disp: tnC})
 	JMP(LabelRef("block"))
 	Label("last")
-	end()
+	v.end()
 }
 
 // tnGroup writes the loop over groups of t.panels panels.

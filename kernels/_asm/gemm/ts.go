@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -39,7 +37,7 @@ var (
 // registers, a step of
 // gradient descent, with momentum if there is a velocity, or with the products of gradient and displacement.
 func ts(v isa, rows int) {
-	begin(fmt.Sprintf("ts%sx%d", v.name, rows), "(args *tsArgs)", "", "args", args)
+	v.start("ts", rows)
 	fields(lda, tsLda, ldg, tsLdg)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
 	LEAQ(Mem{Base: ldg, Index: ldg, Scale: 2}, ldg3)
@@ -64,7 +62,7 @@ func ts(v isa, rows int) {
 	MOVQ(Mem{Base: args, Disp: tsW}, cp)
 	JMP(LabelRef("block"))
 	Label("last")
-	end()
+	v.end()
 }
 
 // tsGroup writes the loop over groups of t.panels panels.
@@ -82,7 +80,7 @@ func tsGroup(t tile) {
 	}
 	MOVQ(Mem{Base: args, Disp: tsM}, kc)
 	most, lines := 4, 1
-	if t.pairs {
+	if t.pairs || t.split {
 		most, lines = 2, 2
 	}
 	level.Loop(t.label, "m", kc, most, func(steps int) {
@@ -98,6 +96,7 @@ func tsGroup(t tile) {
 		CMPQ(tmp, Mem{Base: args, Disp: tsEnd})
 		JLT(LabelRef(again))
 	}
+	t.restore()
 	CMPQ(Mem{Base: args, Disp: tsSums}, Imm(0))
 	JNE(LabelRef(measured))
 	CMPQ(Mem{Base: args, Disp: tsAnchor}, Imm(0))
@@ -120,6 +119,7 @@ func tsGroup(t tile) {
 	Label(measured)
 	t.measure()
 	Label(stepped)
+	t.flush()
 	for range t.panels {
 		ADDQ(Mem{Base: args, Disp: tsPanel}, cp)
 	}
