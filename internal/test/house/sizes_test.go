@@ -66,7 +66,7 @@ var mayHold = map[string]int{
 	"internal/store":                   1469,
 	"internal/sys":                     679,
 	"internal/tuner":                   5887,
-	"kernels":                          10564,
+	"kernels":                          11002,
 	"kernels/det":                      172,
 	"nn":                               11906,
 	"nn/safetensors":                   308,
