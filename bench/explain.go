@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/probe"
 	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/kernels"
@@ -105,10 +106,9 @@ func explain(name string, n int, p nn.Precision, r roofline, work []nn.Work, ste
 
 // Heading says in lines what was measured, and on which machine.
 func (e *Explanation) Heading() []string {
-	var rates []string
-	for _, b := range e.Bandwidths {
-		rates = append(rates, fmt.Sprintf("%s at %.0f GB/s", memory.Size(int64(b.Bytes)), b.BytesPerSecond/1e9))
-	}
+	rates := list.Of(e.Bandwidths, func(b Bandwidth) string {
+		return fmt.Sprintf("%s at %.0f GB/s", memory.Size(int64(b.Bytes)), b.BytesPerSecond/1e9)
+	})
 	line := "read from " + strings.Join(rates, ", ")
 	return []string{
 		fmt.Sprintf("%s, batches of %d, %s: a training step takes %s, of which the machine's limit is %s (%s)",

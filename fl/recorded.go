@@ -108,10 +108,9 @@ func (r *Recorded) Score(trial, round int, errors []float64, dropped []int, o Sc
 // validation samples.
 func (r *Recorded) Validate(errors []float64, v EvalConfig) *Summary {
 	ids := list.Places(len(r.Val), func(i int) bool { return r.Val[i] > 0 })
-	var scores []setScore
-	for _, i := range validated(r.Seed, ids, v) {
-		scores = append(scores, setScore{Score: scoreOfRecorded(errors[i], r.Numbers), n: r.Val[i]})
-	}
+	scores := list.Of(validated(r.Seed, ids, v), func(i int) setScore {
+		return setScore{Score: scoreOfRecorded(errors[i], r.Numbers), n: r.Val[i]}
+	})
 	return foldValidated(scores, v.Noise, validateKey(r.Seed, v))
 }
 

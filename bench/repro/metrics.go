@@ -15,6 +15,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/internal/finite"
 	"github.com/fedfast/fedfast/internal/formats/gzfile"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
 	"github.com/fedfast/fedfast/internal/tuner/fedtune"
 	"github.com/fedfast/fedfast/tuners"
@@ -345,11 +346,9 @@ func TableOption(options map[string]any, seed uint64, aim tuners.Objective, side
 	if err != nil {
 		return "", fmt.Errorf("options.%w", err)
 	}
-	var tried []fedtune.Tried
-	for _, t := range sides {
-		tried = append(tried, fedtune.Tried{Environment: t.Environment, Params: t.Params, Table: t.Table, Score: t.Score})
-	}
-	return fedtune.TableOf(given, seed, aim, tried)
+	return fedtune.TableOf(given, seed, aim, list.Of(sides, func(t result.ProxyTrial) fedtune.Tried {
+		return fedtune.Tried{Environment: t.Environment, Params: t.Params, Table: t.Table, Score: t.Score}
+	}))
 }
 
 // sideTables returns, for each seed that filled one, FedTune's table: for each
@@ -376,11 +375,7 @@ func (m *Metrics) sideTable() Table {
 		t.Head = append(t.Head, fmt.Sprintf("HI %v", hi))
 	}
 	for i, n := range best.Samples {
-		line := []string{strconv.Itoa(n)}
-		for _, side := range best.Cells[i] {
-			line = append(line, sideCell(side))
-		}
-		t.Rows = append(t.Rows, line)
+		t.Rows = append(t.Rows, append([]string{strconv.Itoa(n)}, list.Of(best.Cells[i], sideCell)...))
 	}
 	return t
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
@@ -368,8 +369,5 @@ func skipped(m *Metrics) bool {
 func (m *Metrics) dataDeviations() []string {
 	d := &m.Head.Data
 	notes := []string{fmt.Sprintf("data: %s, %d clients, %d training, %d validation and %d test samples", d.Name, d.Clients, d.Train, d.Val, d.Test)}
-	for _, n := range d.Notes {
-		notes = append(notes, "data: "+n)
-	}
-	return notes
+	return append(notes, list.Of(d.Notes, func(n string) string { return "data: " + n })...)
 }

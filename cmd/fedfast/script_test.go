@@ -5,10 +5,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"image"
+	"image/jpeg"
 	"image/png"
 	"io"
 	"net/http"
@@ -213,11 +215,12 @@ func femnist(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), text, 0o600))
 }
 
-// pictures FILE: writes a file in Parquet's format of 60 pictures of two classes, of three
-// users, as Hugging Face saves one.
+// pictures FILE [KIND]: writes a file in Parquet's format of 60 pictures of two classes, of three
+// users, as Hugging Face saves one; of the kind paths or base64, texts in place of pictures; of the
+// kind folder, a folder with a folder of JPEGs for each class, every third of which is to be turned.
 func pictures(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: pictures FILE")
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: pictures FILE [KIND]")
 	}
 	type picture struct {
 		Bytes []byte `parquet:"bytes"`
@@ -228,17 +231,47 @@ func pictures(ts *testscript.TestScript, neg bool, args []string) {
 		Label int64   `parquet:"label"`
 		User  string  `parquet:"user_id"`
 	}
+	type text struct {
+		Image string `parquet:"image"`
+		Label int64  `parquet:"label"`
+		User  string `parquet:"user_id"`
+	}
 	var rows []row
+	var texts []text
+	kind := append(args, "")[1]
 	for i := range 60 {
 		m := image.NewGray(image.Rect(0, 0, 6, 6))
 		for k := range m.Pix {
 			m.Pix[k] = byte(200*(i*i%3) + k)
 		}
 		var out bytes.Buffer
+		label, user := int64(i*i%3), "user "+strconv.Itoa(i/20)
+		switch kind {
+		case "folder":
+			ts.Check(jpeg.Encode(&out, m, nil))
+			jpg := out.String()
+			if i%3 == 0 {
+				const turned = "II*\x00\x08\x00\x00\x00\x01\x00\x12\x01\x03\x00\x01\x00\x00\x00\x06\x00\x00\x00\x00\x00\x00\x00"
+				jpg = jpg[:2] + "\xff\xe1\x00\x22Exif\x00\x00" + turned + jpg[2:]
+			}
+			path := filepath.Join(ts.MkAbs(args[0]), strconv.FormatInt(label, 10), strconv.Itoa(i)+".jpg")
+			ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
+			ts.Check(os.WriteFile(path, []byte(jpg), 0o600))
+			continue
+		case "paths":
+			texts = append(texts, text{"scans/" + user + ".png", label, user})
+			continue
+		}
 		ts.Check(png.Encode(&out, m))
-		rows = append(rows, row{picture{out.Bytes(), "none.png"}, int64(i * i % 3), "user " + strconv.Itoa(i/20)})
+		rows = append(rows, row{picture{out.Bytes(), "none.png"}, label, user})
+		texts = append(texts, text{base64.StdEncoding.EncodeToString(out.Bytes()), label, user})
 	}
-	ts.Check(parquet.WriteFile(ts.MkAbs(args[0]), rows))
+	switch kind {
+	case "":
+		ts.Check(parquet.WriteFile(ts.MkAbs(args[0]), rows))
+	case "paths", "base64":
+		ts.Check(parquet.WriteFile(ts.MkAbs(args[0]), texts))
+	}
 }
 
 // ownFile FILE KIND: writes arrays of images, vectors, tokens or text: 20 samples

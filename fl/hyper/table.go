@@ -24,6 +24,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/fleet"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -308,11 +309,8 @@ func (c Client) Pick() map[string]int {
 // SetPick sets c.Arch to the values of choices, by name in ascending order: such as
 // "stage1.depth=2 stage1.width=16".
 func (c *Client) SetPick(pick map[string]int) {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(pick)) {
-		parts = append(parts, name+"="+strconv.Itoa(pick[name]))
-	}
-	c.Arch = strings.Join(parts, " ")
+	names := slices.Sorted(maps.Keys(pick))
+	c.Arch = strings.Join(list.Of(names, func(name string) string { return name + "=" + strconv.Itoa(pick[name]) }), " ")
 }
 
 // withPick returns v with the choices picked that params name.

@@ -11,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study/result"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/play"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -180,11 +181,9 @@ func sideClients(dec tuners.Decision) []data.SideClient {
 	if len(dec.Table) == 0 {
 		return slices.Repeat([]data.SideClient{{Samples: e.Samples, HI: e.HI}}, e.Clients)
 	}
-	var clients []data.SideClient
-	for _, c := range dec.Table {
-		clients = append(clients, data.SideClient{Samples: int(c.Keys[tuners.KeySamples]), HI: c.Keys[tuners.KeyHI]})
-	}
-	return clients
+	return list.Of(dec.Table, func(c tuners.Cell) data.SideClient {
+		return data.SideClient{Samples: int(c.Keys[tuners.KeySamples]), HI: c.Keys[tuners.KeyHI]}
+	})
 }
 
 // side deals the proxy federation of an environment with these clients and starts its

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // Heat is a map of numbers by rows and columns.
@@ -101,11 +103,7 @@ func (h *Heat) table(p *Panel) Table {
 		if h.Rows[i] == "" { // it parts others
 			continue
 		}
-		cells := []string{h.Rows[i]}
-		for _, x := range row {
-			cells = append(cells, blank(x))
-		}
-		t.Rows = append(t.Rows, cells)
+		t.Rows = append(t.Rows, append([]string{h.Rows[i]}, list.Of(row, blank)...))
 	}
 	return t
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // Table is what a panel is drawn of.
@@ -176,11 +178,7 @@ func (b *Bars) table(p *Panel) Table {
 		t.Head = append(t.Head, b.className(class))
 	}
 	for _, x := range b.Bars {
-		row := []string{x.Name}
-		for _, n := range x.Counts {
-			row = append(row, strconv.Itoa(n))
-		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, append([]string{x.Name}, list.Of(x.Counts, strconv.Itoa)...))
 	}
 	return t
 }

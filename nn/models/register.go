@@ -95,11 +95,8 @@ func typeOf(name string) (LayerType, bool) {
 func LayerTypes() []LayerType {
 	layerTypes.RLock()
 	defer layerTypes.RUnlock()
-	types := make([]LayerType, 0, len(layerTypes.byName))
-	for _, name := range slices.Sorted(maps.Keys(layerTypes.byName)) {
-		types = append(types, layerTypes.byName[name])
-	}
-	return types
+	names := slices.Sorted(maps.Keys(layerTypes.byName))
+	return list.Of(names, func(name string) LayerType { return layerTypes.byName[name] })
 }
 
 // LayerNames returns their names.

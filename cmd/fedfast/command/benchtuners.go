@@ -15,6 +15,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/recorded"
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
@@ -188,10 +189,7 @@ func (a *app) printStandings(s *recorded.Standings) error {
 	}
 	t := regrets("tuner")
 	for i, r := range s.Ranks {
-		row := []string{r.Tuner}
-		for _, regret := range r.Regrets {
-			row = append(row, regretText(regret))
-		}
+		row := append([]string{r.Tuner}, list.Of(r.Regrets, regretText)...)
 		p := ""
 		if i > 0 { // the pairs of the first come first
 			p = pText(s.Pairs[i-1].P)
@@ -211,11 +209,9 @@ func (a *app) printStandings(s *recorded.Standings) error {
 			if cell.Table != played.Name {
 				continue
 			}
-			row := []string{cell.Tuner}
-			for _, r := range cell.Regrets {
-				row = append(row, regretText(stats.Of(r.Scaled)))
-			}
-			t.Row(row...)
+			t.Row(append([]string{cell.Tuner}, list.Of(cell.Regrets, func(r recorded.Regret) string {
+				return regretText(stats.Of(r.Scaled))
+			})...)...)
 		}
 		if err := t.Flush(); err != nil {
 			return err

@@ -235,11 +235,8 @@ func (s *fleetSummary) print(a *app) error {
 	fmt.Fprintln(a.out)
 	q := table.New(a.out, "per client", "unit", "least", "5 %", "25 %", "median", "75 %", "95 %", "most")
 	for _, x := range s.Quantities {
-		cells := []string{x.Name, x.Unit}
-		for _, v := range x.Quantiles {
-			cells = append(cells, strconv.FormatFloat(v, 'g', 3, 64))
-		}
-		q.Row(cells...)
+		quantiles := list.Of(x.Quantiles, func(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) })
+		q.Row(append([]string{x.Name, x.Unit}, quantiles...)...)
 	}
 	return q.Flush()
 }

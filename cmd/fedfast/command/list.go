@@ -141,11 +141,9 @@ type probeEntry struct {
 }
 
 func probeEntries() []probeEntry {
-	var entries []probeEntry
-	for _, p := range fl.Probes() {
-		entries = append(entries, probeEntry{p.Name, p.Doc, map[bool]string{true: "round", false: "slot"}[p.Round], p.Cost})
-	}
-	return entries
+	return list.Of(fl.Probes(), func(p fl.Probe) probeEntry {
+		return probeEntry{p.Name, p.Doc, map[bool]string{true: "round", false: "slot"}[p.Round], p.Cost}
+	})
 }
 
 func (a *app) listProbes(context.Context) error {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // updateEntry is a line of `list updates --json` and of `list aggregators --json`.
@@ -37,11 +38,9 @@ func updateEntries() []updateEntry {
 }
 
 func aggregatorEntries() []updateEntry {
-	var entries []updateEntry
-	for _, a := range fl.Aggregators() {
-		entries = append(entries, updateEntry{"aggregator.name", a.Name, a.Doc, a.Paper, append([]string{}, a.Uses...)})
-	}
-	return entries
+	return list.Of(fl.Aggregators(), func(a fl.Aggregator) updateEntry {
+		return updateEntry{"aggregator.name", a.Name, a.Doc, a.Paper, append([]string{}, a.Uses...)}
+	})
 }
 
 func (a *app) listUpdates(context.Context) error { return a.printUpdates(updateEntries()) }

@@ -193,10 +193,9 @@ func printTrials(w io.Writer, o *view.Overview, all bool) error {
 	for _, i := range rest {
 		states[o.Trials[i].State]++
 	}
-	var counts []string
-	for _, state := range slices.Sorted(maps.Keys(states)) {
-		counts = append(counts, fmt.Sprintf("%d %s", states[state], state))
-	}
+	counts := list.Of(slices.Sorted(maps.Keys(states)), func(state result.State) string {
+		return fmt.Sprintf("%d %s", states[state], state)
+	})
 	_, err := fmt.Fprintf(w, "+ %s: fedfast study show %s --all\n", strings.Join(counts, ", "), oneline.Path(o.Dir))
 	return err
 }

@@ -77,15 +77,10 @@ var (
 // merely has the letters within, is for training: that is safe to look at.
 func Part(path string) (part int, named bool) {
 	base := filepath.Base(path)
-	found := words.FindAllString(strings.TrimSuffix(base, filepath.Ext(base)), -1)
-	for i, word := range found {
-		found[i] = strings.ToLower(word)
-	}
+	found := list.Of(words.FindAllString(strings.TrimSuffix(base, filepath.Ext(base)), -1), strings.ToLower)
 	found = append(found, strings.Join(found, "")) // held-out
-	for _, word := range []string{"train", "training"} {
-		if slices.Contains(found, word) {
-			return Train, true
-		}
+	if slices.Contains(found, "train") || slices.Contains(found, "training") {
+		return Train, true
 	}
 	for _, word := range found {
 		if p, ok := parts[word]; ok {
@@ -110,11 +105,46 @@ func Splits(name string, values []string) bool {
 	return len(found) > 1 || splits.MatchString(name)
 }
 
-// ends are words that say which part of a client's samples a file holds, at an end of its name.
-var ends = func() *regexp.Regexp {
-	all := strings.Join(slices.SortedFunc(maps.Keys(parts), func(a, b string) int { return len(b) - len(a) }), "|")
-	return regexp.MustCompile(`(?i)[-_. ]\(?(` + all + `)\)?$|^(` + all + `)[-_. ]`)
-}()
+// anyPart matches a word that says which part of the samples something holds, the longest one.
+var anyPart = "(" + strings.Join(slices.SortedFunc(maps.Keys(parts), func(a, b string) int {
+	return len(b) - len(a)
+}), "|") + ")"
+
+var (
+	// ends are such words at an end of the name of a client's file.
+	ends = regexp.MustCompile(`(?i)[-_. ]\(?` + anyPart + `\)?$|^` + anyPart + `[-_. ]`)
+	// within are those in a plain name.
+	within = regexp.MustCompile(anyPart + "(data|set|split)?")
+)
+
+// Folders returns the parts that folders hold by their names: a word for it alone, such as test or Test_Set, or with
+// what another has beside the word for another part, such as seg_test and seg_train. Notes name these, and others that
+// have such a word.
+func Folders(names []string) (all map[string]int, notes []string) {
+	rest := func(name string) string { return within.ReplaceAllString(plain(name+"."), "") }
+	all, kinds := map[string]int{}, map[string]int{}
+	for _, name := range names {
+		if part, named := Part(name + "."); named {
+			all[name], kinds[rest(name)] = part, kinds[rest(name)]|1<<part
+		}
+	}
+	var others []string
+	for name, part := range all {
+		if rest(name) != "" && kinds[rest(name)] == 1<<part {
+			delete(all, name)
+			others = append(others, name)
+		}
+	}
+	slices.Sort(others)
+	if named := slices.Sorted(maps.Keys(all)); named != nil {
+		notes = append(notes, "folders for training, testing or validation, by their names: "+oneline.Names(named))
+	}
+	if others != nil {
+		notes = append(notes, "folders of clients or classes, though their names have words such as test: "+
+			oneline.Names(others)+"; one of test samples is called test")
+	}
+	return all, notes
+}
 
 // Client returns the client whose samples a file holds: its name without the word for a part, or that of its folder
 // where there is nothing else.

@@ -119,9 +119,7 @@ func Names(texts []string) (labels []int32, notes []string, err error) {
 	for i, name := range names {
 		classes[name] = int32(i)
 	}
-	for _, text := range texts {
-		labels = append(labels, classes[text])
-	}
+	labels = list.Of(texts, func(text string) int32 { return classes[text] })
 	notes = append(notes, fmt.Sprintf("the classes are the %d names of the labels in %s", len(names), order))
 	notes = append(notes, Alike("names of classes", names)...)
 	if len(names) > 20 && len(names) > len(texts)/3 {

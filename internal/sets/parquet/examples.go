@@ -48,7 +48,7 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 	var pixels []byte
 	var deep []uint16       // pixels of pictures of 16 bits
 	depths := map[int]int{} // how many of these use how many bits
-	clear := false
+	clear, turned := false, 0
 	fed := o.fed
 	add := func(name string, encoded []byte, budget *memory.Budget) error {
 		m, err := picture.Decode(encoded, budget, func(w, h int) error {
@@ -77,6 +77,9 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 		if picture.Deep(m) && len(pixels) > 0 || !picture.Deep(m) && len(deep) > 0 {
 			return fmt.Errorf("some pictures up to %s have 8 bits a channel, others 16; save all in one mode", name)
 		}
+		if picture.Turned(encoded) {
+			turned++
+		}
 		o, ok := m.(interface{ Opaque() bool })
 		clear = clear || ok && !o.Opaque()
 		if picture.Deep(m) {
@@ -97,8 +100,7 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 	if o.paths != nil {
 		each = func() error { return o.eachFile(ctx, add) }
 	}
-	err := each()
-	if err != nil {
+	if err := each(); err != nil {
 		return data.View{}, err
 	}
 	if len(pixels) > 0 {
@@ -149,6 +151,10 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 	}
 	if clear {
 		fed.Notes = append(fed.Notes, "some pictures are partly transparent: their colours are read, what is transparent is left out")
+	}
+	if turned > 0 {
+		fed.Notes = append(fed.Notes, fmt.Sprintf("%d of the pictures say how to turn them (EXIF); they are read as stored, "+
+			"as torchvision does: save PIL.ImageOps.exif_transpose(x) of each picture x to turn them", turned))
 	}
 	if len(pixels) != len(o.labels)*fed.H*fed.W*fed.C {
 		return data.View{}, fmt.Errorf("%s: there are not as many pictures as labels; the file is damaged", o.cfg.Path)

@@ -23,7 +23,7 @@ const folders = "a folder with a folder of pictures for each class, such as DIR/
 func (o *own) walk(ctx context.Context) error {
 	type found struct{ path, class, client string }
 	var parts [3][]found
-	var left []string
+	var left, pictures, dirs []string
 	err := filepath.WalkDir(o.cfg.Path, func(path string, entry fs.DirEntry, err error) error {
 		switch ending := strings.ToLower(filepath.Ext(path)); {
 		case err != nil || ctx.Err() != nil:
@@ -32,24 +32,30 @@ func (o *own) walk(ctx context.Context) error {
 			if entry.IsDir() {
 				return fs.SkipDir
 			}
-			return nil
 		case entry.IsDir():
-			return nil
-		case !slices.Contains([]string{".png", ".jpg", ".jpeg"}, ending):
+			dirs = append(dirs, entry.Name())
+		case slices.Contains([]string{".png", ".jpg", ".jpeg"}, ending):
+			pictures = append(pictures, path)
+		default:
 			left = append(left, entry.Name())
-			return nil
 		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	named, notes := ownsets.Folders(dirs[min(1, len(dirs)):]) // the first is data.path
+	o.fed.Notes = notes
+	for _, path := range pictures {
 		rel, _ := filepath.Rel(o.cfg.Path, filepath.Dir(path)) // it is below
 		above := strings.Split(filepath.ToSlash(rel), "/")
 		f, part := found{path: path, class: above[len(above)-1]}, ownsets.Train
 		above = slices.DeleteFunc(above[:len(above)-1], func(name string) bool {
-			p, named := ownsets.Part(name)
-			if named {
-				part = p
-			}
-			return named
+			p, is := named[name]
+			part = max(part, p)
+			return is
 		})
-		_, isPart := ownsets.Part(f.class)
+		_, isPart := named[f.class]
 		switch {
 		case len(above) > 1 || len(above) == 0 && isPart || rel == ".":
 			return fmt.Errorf("%s: lies in no folder of a class, or in too many; data.path must be %s", path, folders)
@@ -57,10 +63,6 @@ func (o *own) walk(ctx context.Context) error {
 			f.client = above[0]
 		}
 		parts[part] = append(parts[part], f)
-		return nil
-	})
-	if err != nil {
-		return err
 	}
 	if len(parts[ownsets.Test]) == 0 {
 		parts[ownsets.Test], parts[ownsets.Valid] = parts[ownsets.Valid], nil

@@ -34,6 +34,20 @@ func TestFolders(t *testing.T) {
 		{"clients, and central tests", clients + " " + classes("test/", 3), nil, "[ann bob] 36+4 of 6"},
 		{"tests of clients", classes("train/ann/", 10) + " " + classes("test/ann/", 5), nil, "[ann] 18+2 of 10"},
 		{"parts below clients", classes("ann/train/", 10) + " " + classes("ann/test/", 5), nil, "[ann] 18+2 of 10"},
+		{
+			"parts of one name", classes("seg_train/Train_Set/", 10) + " " + classes("seg_test/testing/", 5), dealt,
+			"[0 1] 18+2 of 10|testing or validation, by their names: Train_Set, seg_test, seg_train, testing",
+		},
+		{
+			"clients whose names have the words", classes("train/test-hospital/", 10) + " " + classes("train/contest/", 10) +
+				" " + classes("train/test2/", 10) + " " + classes("test/test2/", 4), nil,
+			"[contest test-hospital test2] 54+6 of 8|validation, by their names: test, train\n|" +
+				"folders of clients or classes, though their names have words such as test: test-hospital, test2; one of",
+		},
+		{
+			"classes whose names have the words", classes("ann/", 10) + " ann/val-x/1.png ann/val-x/2.png", nil,
+			"the 3 names of the labels|classes, though",
+		},
 		{"validation", classes("train/", 10) + " " + classes("val/", 5), dealt, "[0 1] 18+2 of 10"},
 		{"validation beside tests", classes("train/a/", 10) + " test/a/cat/1.png valid/a/dog/7.png", nil, "left out: 7.png"},
 		{"other files", clients + " ann/cat/notes.txt ann/cat/._1.png .cache/a/b/c.png", nil, "left out: notes.txt\n"},

@@ -4,9 +4,11 @@ package picture
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
+	"regexp"
 
 	// The forms of pictures.
 	_ "image/jpeg"
@@ -24,12 +26,24 @@ const (
 	maxScans = 100
 )
 
+// What users' files have in place of pictures: names of their files, and texts that stand for their bytes.
+var (
+	fileName = regexp.MustCompile(`(?i)^[^\n]*\.(png|jpe?g)$`)
+	base64   = regexp.MustCompile(`^(data:image/|iVBORw0KGgo|/9j/)[^.]*$`)
+)
+
 // Decode reads a picture in PNG or JPEG. Before it takes memory for the pixels it looks
 // at how many there are said to be, takes four bytes for each of the budget, and asks
 // fits, which may be nil, about the width and the height.
 func Decode(encoded []byte, budget *memory.Budget, fits func(w, h int) error) (image.Image, error) {
 	c, form, err := image.DecodeConfig(bytes.NewReader(encoded))
-	if err != nil {
+	switch {
+	case err == nil:
+	case fileName.Match(encoded):
+		return nil, errors.New(`it is the name of a file, not what that has; save open(x, "rb").read() of each name x`)
+	case base64.Match(encoded):
+		return nil, errors.New(`it is a text in base64; save base64.b64decode(x.split(",")[-1]) of each text x`)
+	default:
 		return nil, damaged{err}
 	}
 	if fits != nil {
@@ -76,6 +90,17 @@ func Channels(encoded []byte, m image.Image) int {
 		return 1
 	}
 	return 3
+}
+
+// Turned reports whether a JPEG says that it is to be turned or mirrored to be looked at, as a phone writes it.
+func Turned(encoded []byte) bool {
+	_, exif, _ := bytes.Cut(encoded[:min(len(encoded), 1<<16)], []byte("Exif\x00\x00"))
+	for _, orientation := range []string{"\x12\x01\x03\x00\x01\x00\x00\x00", "\x01\x12\x00\x03\x00\x00\x00\x01\x00"} {
+		if _, value, found := bytes.Cut(exif, []byte(orientation)); found && len(value) > 0 {
+			return value[0] > 1 && value[0] <= 8
+		}
+	}
+	return false
 }
 
 // Deep reports whether a picture has 16 bits a channel.

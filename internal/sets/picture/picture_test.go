@@ -24,6 +24,23 @@ func TestAppend(t *testing.T) {
 	}
 }
 
+// TestTurned reads the orientation in both orders of bytes.
+func TestTurned(t *testing.T) {
+	const little = "II*\x00\x08\x00\x00\x00\x01\x00\x12\x01\x03\x00\x01\x00\x00\x00"
+	const big = "MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01"
+	for exif, want := range map[string]bool{
+		little + "\x06\x00": true, little + "\x01\x00": false, little: false, little + "\x09\x00": false,
+		big + "\x00\x03": true, big + "\x00\x01": false, big: false, "": false,
+	} {
+		if got := Turned([]byte("\xff\xd8\xff\xe1\x00\x22Exif\x00\x00" + exif)); got != want {
+			t.Errorf("%q: %v, want %v", exif, got, want)
+		}
+	}
+	if Turned([]byte("\xff\xd8" + little + "\x06\x00")) {
+		t.Error("what is not in EXIF counts")
+	}
+}
+
 // TestResize checks means over areas, whole ones and shares of them.
 func TestResize(t *testing.T) {
 	for _, c := range []struct {

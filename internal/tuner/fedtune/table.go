@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/tuner/internal/options"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -141,9 +142,6 @@ func mixedTable(p plan, seed uint64, aim tuners.Objective, trials []Tried) (stri
 // row writes a cell as the option "table" has it.
 func (p plan) row(cell int, params tuners.Params) string {
 	hi, samples := p.keys(cell)
-	var row []string
-	for _, x := range []float64{hi, samples, params.Float(lr, 0), params.Float(size, 0), params.Float(epochs, 0)} {
-		row = append(row, strconv.FormatFloat(x, 'g', -1, 64))
-	}
-	return strings.Join(row, " ")
+	row := []float64{hi, samples, params.Float(lr, 0), params.Float(size, 0), params.Float(epochs, 0)}
+	return strings.Join(list.Of(row, func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }), " ")
 }

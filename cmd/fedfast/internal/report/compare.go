@@ -9,6 +9,7 @@ import (
 
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/internal/figure"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/stats"
 	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/tuners"
@@ -154,9 +155,7 @@ func table(all []*group, targets, keys []string) Table {
 		for _, q := range used {
 			row = append(row, g.mean(q.of))
 		}
-		for _, key := range keys {
-			row = append(row, g.setting(key))
-		}
+		row = append(row, list.Of(keys, g.setting)...)
 		rounds, worked, bytes := 0, time.Duration(0), int64(0)
 		for _, s := range g.Studies {
 			if rounds, worked = rounds+s.Rounds, worked+s.Worked; sent {

@@ -11,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/tuners"
 )
 
@@ -101,11 +102,8 @@ func diff(all []*group, keys []string) *Table {
 		t.Head = append(t.Head, g.Name)
 	}
 	for _, key := range keys {
-		row := []string{key}
-		for _, g := range all {
-			row = append(row, g.setting(key))
-		}
-		t.Rows = append(t.Rows, row)
+		row := list.Of(all, func(g *group) string { return g.setting(key) })
+		t.Rows = append(t.Rows, append([]string{key}, row...))
 	}
 	return t
 }
@@ -171,11 +169,8 @@ func groups(studies []*Study) ([]*group, error) {
 }
 
 // seeds are the studies' overviews.
-func (g *group) seeds() (all view.Seeds) {
-	for _, s := range g.Studies {
-		all = append(all, s.Overview)
-	}
-	return all
+func (g *group) seeds() view.Seeds {
+	return list.Of(g.Studies, func(s *Study) *view.Overview { return s.Overview })
 }
 
 func (g *group) mean(of func(*view.Overview) float64) string { return g.seeds().Mean(of) }

@@ -32,11 +32,9 @@ func (s *Study) traces() []*figure.Figure {
 			lines[name] = append(lines[name], figure.Line{Name: fmt.Sprintf("trial %d", n.trial.Number), Points: thin(p)})
 		}
 	}
-	var all []*figure.Figure
-	for _, name := range slices.Sorted(maps.Keys(lines)) {
-		all = append(all, curve("note-"+name, "Client tuner: "+name, figure.Axis{Label: name}, lines[name]))
-	}
-	return all
+	return list.Of(slices.Sorted(maps.Keys(lines)), func(name string) *figure.Figure {
+		return curve("note-"+name, "Client tuner: "+name, figure.Axis{Label: name}, lines[name])
+	})
 }
 
 // mostColumns is how many rounds a heat map has room for.

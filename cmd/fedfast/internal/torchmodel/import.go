@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
 )
@@ -124,11 +125,9 @@ type registered struct {
 // writeRegistered tells the tracer which modules and functions, "" for none, are layers by
 // themselves.
 func writeRegistered(path string) error {
-	var all []registered
-	for _, t := range models.LayerTypes() {
-		all = append(all, registered{t.Name, t.Module, t.Function, t.Attributes, t.Options != nil})
-	}
-	text, err := json.Marshal(all)
+	text, err := json.Marshal(list.Of(models.LayerTypes(), func(t models.LayerType) registered {
+		return registered{t.Name, t.Module, t.Function, t.Attributes, t.Options != nil}
+	}))
 	if err != nil {
 		return err
 	}
