@@ -1,6 +1,7 @@
 package repro
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,6 +26,10 @@ func TestRecordedPacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	path, err := Locate("heart", cmp.Or(os.Getenv("FEDFAST_DATA"), "../../../shared/data"))
+	if err != nil {
+		t.Log("the packs are not trained again: ", err)
+	}
 	ends := map[string]string{}
 	for _, m := range found {
 		ends[fmt.Sprintf("%s-seed-%d", m.Head.Training, m.Head.Seed)] = m.End.SHA256
@@ -48,8 +53,7 @@ func TestRecordedPacks(t *testing.T) {
 		if err := mem.Close(); err != nil || want == "" || sha != want {
 			t.Errorf("%s: weights %s, recorded %q, %v", pack, sha, want, err)
 		}
-		path, err := Locate("heart", os.Getenv("FEDFAST_DATA"))
-		if err != nil {
+		if path == "" {
 			continue
 		}
 		o := workdir.Options{Launcher: workdir.InProcess(plugins.Builtin())}
