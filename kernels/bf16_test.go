@@ -103,8 +103,11 @@ func anyHalf(r *rand.Rand, small bool) uint32 {
 func TestBF16Bits(t *testing.T) {
 	forBF16(t, func(t *testing.T) {
 		rounds := 20_000
-		if kernels.Current() == kernels.Generic {
+		switch {
+		case kernels.Current() == kernels.Generic:
 			rounds = 200
+		case kernelstest.Small():
+			rounds = 5000
 		}
 		r := rand.New(rand.NewPCG(1, 2))
 		const n = 4 * kernels.Width
@@ -176,6 +179,10 @@ func sweepBF16(f func(n int)) {
 func TestBF16NN(t *testing.T) {
 	forBF16(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 4))
+		step := 1
+		if kernelstest.Small() {
+			step = 5
+		}
 		sweepBF16(func(n int) {
 			for _, c := range []nnCase{
 				{m: n, n: 1 + n%7, k: 3, segs: 1, lda: 5, offset: n % 16},
@@ -197,8 +204,19 @@ func TestBF16NN(t *testing.T) {
 			long.runBF16(t, r, true)
 			long.runBF16(t, r, false)
 		}
-		if kernels.Current() != kernels.Generic { // pairs that are kept for further blocks of rows
-			for m := 15; m <= 30; m++ {
+		if kernels.Current() != kernels.Generic {
+			for _, c := range []nnCase{ // more than a plane of halves has room for
+				{m: 2, n: 1, k: 40_000, segs: 1, lda: 1, relu: true},
+				{m: 40, n: 1, k: 2000, segs: 1, lda: 2003, bias: true},
+				{m: 20, n: 1, k: 100, segs: 3, lda: 900, segStride: 111, acc: true},
+				{m: 2, n: 1, k: 11_000, segs: 3, lda: 7, segStride: 300, bias: true},
+			} {
+				c.runBF16(t, r, false)
+			}
+			long := nnCase{m: 130, n: 1, k: 601, segs: 1, lda: 310, bias: true, relu: true}
+			long.runBF16(t, r, true)
+			// Pairs that are kept for further blocks of rows.
+			for m := 15; m <= 30; m += step {
 				kept := nnCase{m: m, n: 1 + m%4, k: 1024 + m%3*512 + m/2%2, segs: 1, lda: 780, moreRows: m % 3, bias: m%2 == 0, acc: m%4 == 1, relu: m%3 == 0, offset: m % 16}
 				kept.n += 32768 / kept.k / kernels.Width
 				kept.runBF16(t, r, true)
@@ -259,7 +277,9 @@ func (c nnCase) runBF16(t *testing.T, r *rand.Rand, floats bool) {
 					x, y := at(k)
 					want = kernels.Dot2(want, x, y)
 				}
-				inBlocks = addBlocks(inBlocks, terms, at)
+				if !floats {
+					inBlocks = addBlocks(inBlocks, terms, at)
+				}
 			}
 			if c.relu && want < 0 {
 				want = 0
@@ -307,7 +327,10 @@ func TestBF16TN(t *testing.T) {
 				{M: 1 + n%9, K: n, N: 16 * (n % 7), Segs: 1 + n%3, Accumulate: true},
 				{M: 16, K: 56, N: 256 + 16*(n%3), Segs: 1 + n%2}, // rows of G that are copied together
 			}
-			if n%19 > 0 {
+			switch {
+			case n == 37 && kernels.Current() != kernels.Generic: // more than a plane of halves has room for
+				cases = append(cases, kernels.TN{M: 600, K: 70, N: 16, Segs: 2}, kernels.TN{M: 40, K: 900, N: 16, Segs: 2})
+			case n%19 > 0:
 				cases = cases[:2]
 			}
 			for _, c := range cases {
@@ -358,6 +381,7 @@ func TestBF16NT(t *testing.T) {
 			for _, c := range []kernels.NT{
 				{M: n, K: 1 + n%9, N: 16 * (n % 4)},
 				{M: 1 + n%13, K: n, N: 16 * (1 + n%5), Accumulate: true},
+				{M: n, K: 5 + n%7, N: 16 * 71, Accumulate: n%2 == 0},
 			} {
 				row := (c.N/16 + 1) / 2 * 16
 				c.Lda, c.BRows, c.LRows = row+n%3, c.K+n%2, c.K+n%3
@@ -410,6 +434,13 @@ func TestBF16TNStep(t *testing.T) {
 				c.run(t, r)
 			}
 		})
+		for _, c := range []stepCase{ // more than a plane of halves has room for
+			{m: 40, k: 1000, n: 2, lda: 1001, ldg: 32, momentum: true, anchor: true, moreRows: 3},
+			{m: 300, k: kernels.MeasuredRows, n: 2, lda: 128, ldg: 32, measured: true},
+		} {
+			c.bf16 = true
+			c.run(t, r)
+		}
 	})
 }
 
