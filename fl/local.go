@@ -152,9 +152,7 @@ func (l *Local) ScorePersonalized() error {
 	if l.score == nil || personalize == nil {
 		return nil
 	}
-	w := l.worker
-	w.trained = grown(w.trained, len(l.Weights))
-	trained, score, done := w.trained, l.score, *l
+	trained, score, done := room(&l.worker.trained, len(l.Weights)), l.score, *l
 	l.memories, l.Params = nil, l.personal
 	copy(trained, l.Weights)
 	copy(l.Weights, l.Broadcast)
@@ -236,9 +234,8 @@ func (w *worker) begin(v localTask) (*Local, error) {
 		if err := s.Send(l); err != nil {
 			return nil, err
 		}
-		w.sent = grown(w.sent, len(l.Weights))
-		copy(w.sent, l.Weights)
-		l.Broadcast = w.sent
+		l.Broadcast = room(&w.sent, len(l.Weights))
+		copy(l.Broadcast, l.Weights)
 	}
 	if l.ownValues(); e.cfg.BySize {
 		l.Weight = 1

@@ -168,11 +168,9 @@ func (l *Local) model() *nn.Model {
 // second returns memory for the second moments of what the client trains.
 func (l *Local) second() []float32 {
 	if s := l.subnet; s != nil {
-		s.second = grown(s.second, len(s.weights))
-		return s.second
+		return room(&s.second, len(s.weights))
 	}
-	l.worker.second = grown(l.worker.second, len(l.Weights))
-	return l.worker.second
+	return room(&l.worker.second, len(l.Weights))
 }
 
 // Count counts a local step with what it measured. SGD counts its own.

@@ -237,8 +237,7 @@ func (l *Local) privateSteps(p ClientParams, w []float32, opts nn.TrainOpts, opt
 	e, n := l.engine, l.Train.Len()
 	privacy := e.cfg.Privacy
 	rate := min(1, float64(p.Batch)/float64(n))
-	l.worker.gradients = grown(l.worker.gradients, len(w))
-	sum, bound := l.worker.gradients, privacy.Clip*shrink
+	sum, bound := room(&l.worker.gradients, len(w)), privacy.Clip*shrink
 	batches, steps := l.Batches(0, p), p.LocalSteps(n)
 	for step := range steps {
 		opt.LR = float32(p.RateAt(step, steps))

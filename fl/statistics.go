@@ -165,10 +165,8 @@ func (l *Local) ownValues() {
 			at += copy(l.Weights[s.Lo:s.Hi], l.own[at:])
 		}
 	}
-	w := l.worker
-	w.sent = grown(w.sent, len(l.Weights))
-	copy(w.sent, l.Weights)
-	l.Broadcast = w.sent
+	l.Broadcast = room(&l.worker.sent, len(l.Weights))
+	copy(l.Broadcast, l.Weights)
 }
 
 // setAside takes what the server's optimizer must not see out of a trained client's
