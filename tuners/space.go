@@ -52,13 +52,8 @@ func (s Space) Dim(name string) (Dim, bool) {
 // With returns the space with more dimensions; a name that is there already keeps
 // the space's own dimension.
 func (s Space) With(dims ...Dim) (Space, error) {
-	all := slices.Clone(s)
-	for _, d := range dims {
-		if _, ok := s.Dim(d.Name); !ok {
-			all = append(all, d)
-		}
-	}
-	return NewSpace(all...)
+	more := list.Where(dims, func(d Dim) bool { _, ok := s.Dim(d.Name); return !ok })
+	return NewSpace(slices.Concat(s, more)...)
 }
 
 // Matching returns the dimensions whose names match one of the patterns: a name, or

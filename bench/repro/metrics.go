@@ -355,13 +355,8 @@ func TableOption(options map[string]any, seed uint64, aim tuners.Objective, side
 // number of samples and heterogeneity index the best trial on proxy federations,
 // with its error on proxy samples.
 func (r *Report) sideTables() []Table {
-	var out []Table
-	for _, m := range r.all() {
-		if len(m.Sides) > 0 {
-			out = append(out, m.sideTable())
-		}
-	}
-	return out
+	filled := list.Where(r.all(), func(m *Metrics) bool { return len(m.Sides) > 0 })
+	return list.Of(filled, (*Metrics).sideTable)
 }
 
 func (m *Metrics) sideTable() Table {

@@ -62,11 +62,8 @@ func (r *Report) Tables() []Table {
 		}
 		out = append(out, claims)
 	}
-	for _, t := range []Table{r.staticTable(), r.pairTable()} {
-		if len(t.Rows) > 0 {
-			out = append(out, t)
-		}
-	}
+	found := []Table{r.staticTable(), r.pairTable()}
+	out = append(out, list.Where(found, func(t Table) bool { return len(t.Rows) > 0 })...)
 	out = append(out, r.sideTables()...)
 	if len(r.Deviations) > 0 {
 		notes := Table{Title: "deviations from the papers", Head: []string{"deviation", "runs"}}

@@ -53,11 +53,9 @@ func (b *Bars) legend() []entry {
 	if b.classes() > mostNames {
 		return []entry{{text: b.className(0) + " to " + b.className(b.classes()-1), at: -1, of: b.classes()}}
 	}
-	var all []entry
-	for class := range b.classes() {
-		all = append(all, entry{text: b.className(class), at: class, of: b.classes()})
-	}
-	return all
+	return list.Made(b.classes(), func(class int) entry {
+		return entry{text: b.className(class), at: class, of: b.classes()}
+	})
 }
 
 func (b *Bars) scales(*Panel) (x, y scale) {

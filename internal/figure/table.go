@@ -173,10 +173,7 @@ func (p *Panel) rows(line, run string, points []Point) [][]string {
 func exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 func (b *Bars) table(p *Panel) Table {
-	t := Table{Title: p.Y.Label, Head: []string{b.Unit}}
-	for class := range b.classes() {
-		t.Head = append(t.Head, b.className(class))
-	}
+	t := Table{Title: p.Y.Label, Head: append([]string{b.Unit}, list.Made(b.classes(), b.className)...)}
 	for _, x := range b.Bars {
 		t.Rows = append(t.Rows, append([]string{x.Name}, list.Of(x.Counts, strconv.Itoa)...))
 	}

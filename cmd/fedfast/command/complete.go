@@ -122,13 +122,10 @@ func valuesOf(key string) []string {
 // clientTunerNames returns the built-in tuners that can be client tuners, and the
 // word for none.
 func clientTunerNames() []string {
-	var names []string
-	for _, name := range builtinNames() {
-		if d, err := plugins.Builtin()[name].Describe(context.Background()); err == nil && d.Rounds {
-			names = append(names, name)
-		}
-	}
-	return append(names, "none")
+	return append(list.Where(builtinNames(), func(name string) bool {
+		d, err := plugins.Builtin()[name].Describe(context.Background())
+		return err == nil && d.Rounds
+	}), "none")
 }
 
 // beginning returns the names that begin so.

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/fetch"
+	"github.com/fedfast/fedfast/internal/sys/filelock"
 	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/internal/sys/regular"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
@@ -41,15 +42,25 @@ func (a *app) installTuner(ctx context.Context, source string, force bool) (err 
 	if err != nil {
 		return err
 	}
-	if err := wholefile.Folder(paths.User); err != nil {
+	if err := cmp.Or(wholefile.Folder(paths.User), endKilled(paths.User)); err != nil {
 		return err
 	}
 	temp, err := os.MkdirTemp(paths.User, ".install-")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	fresh, old := filepath.Join(temp, "new"), filepath.Join(temp, "old")
+	defer func() { err = errors.Join(err, endInstall(temp)) }()
+	lock, err := os.Create(filepath.Join(temp, "lock"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if free, _ := filelock.Try(lock); free { // where there are no locks, nobody may tell that it was killed
+		if _, err := fmt.Fprintln(lock, os.Getpid()); err != nil {
+			return err
+		}
+	}
+	fresh := filepath.Join(temp, "new")
 	if err := stageTuner(ctx, source, fresh); err != nil {
 		return fmt.Errorf("%s: %w", source, err)
 	}
@@ -65,11 +76,11 @@ func (a *app) installTuner(ctx context.Context, source string, force bool) (err 
 	if there, err := host.Find(e.Name, paths); err == nil && !force {
 		return usageError{fmt.Errorf("tuner %s exists already; --force installs this one in its place", there)}
 	}
-	if err := os.Rename(to, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Rename(to, filepath.Join(temp, filepath.Base(to))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := os.Rename(fresh, to); err != nil {
-		return errors.Join(err, os.Rename(old, to))
+		return err
 	}
 	if err := wholefile.SyncFolder(paths.User); err != nil {
 		return err
@@ -81,6 +92,39 @@ func (a *app) installTuner(ctx context.Context, source string, force bool) (err 
 	_, err = fmt.Fprintf(a.out, "installed %s %s in %s\nSHA-256 %s\n\n"+
 		"  fedfast tuner check %[1]s\n  fedfast tune %[5]s %[1]s\n  fedfast tuner remove %[1]s\n",
 		e.Name, e.Description.Version, to, e.SHA256, flag)
+	return err
+}
+
+// endInstall puts back a tuner that was moved into the folder of an installation and not replaced, and removes the
+// folder.
+func endInstall(temp string) error {
+	old, err := fs.Glob(os.DirFS(temp), host.Prefix+"*")
+	for _, name := range old {
+		to := filepath.Join(filepath.Dir(temp), name)
+		if _, there := os.Lstat(to); errors.Is(there, fs.ErrNotExist) {
+			err = errors.Join(err, os.Rename(filepath.Join(temp, name), to))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(temp)
+}
+
+// endKilled ends installations of processes that are gone: they have written into their locks, and do not hold them.
+func endKilled(user string) error {
+	locks, err := fs.Glob(os.DirFS(user), ".install-*/lock")
+	for _, name := range locks {
+		lock, gone := os.OpenFile(filepath.Join(user, name), os.O_RDWR, 0)
+		if gone != nil { // it ended in between
+			continue
+		}
+		free, _ := filelock.Try(lock)
+		info, failed := lock.Stat()
+		if err = errors.Join(err, failed, lock.Close()); free && failed == nil && info.Size() > 0 {
+			err = errors.Join(err, endInstall(filepath.Join(user, filepath.Dir(name))))
+		}
+	}
 	return err
 }
 

@@ -47,6 +47,7 @@ func (a *app) tunerEntries(ctx context.Context) ([]tunerEntry, error) {
 	if err != nil {
 		return nil, err
 	}
+	_ = endKilled(paths.User) // tuner install tells what is wrong
 	return list.Of(host.List(ctx, paths, host.Options{Logger: a.newLog()}), tunerEntryOf), nil
 }
 

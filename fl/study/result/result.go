@@ -250,13 +250,8 @@ func (r *Result) Trial(number int) *TrialResult {
 
 // Models are those that the result describes, the returned one first.
 func (r *Result) Models() []*Chosen {
-	all := []*Chosen{&r.Best}
-	for _, c := range []*Chosen{r.Survivor, r.Luckiest} {
-		if c != nil {
-			all = append(all, c)
-		}
-	}
-	return all
+	others := list.Where([]*Chosen{r.Survivor, r.Luckiest}, func(c *Chosen) bool { return c != nil })
+	return append([]*Chosen{&r.Best}, others...)
 }
 
 // Losses are training losses, NaN where all clients were dropped; that is null in JSON.

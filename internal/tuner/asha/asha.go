@@ -158,11 +158,7 @@ func (s *session) prune() []tuners.Decision {
 		if k == 0 {
 			more = min(more, s.trials-len(s.state.Trials))
 		}
-		for _, t := range s.state.Trials {
-			if t.Running && t.Rung == k {
-				size++
-			}
-		}
+		size += list.Count(s.state.Trials, func(t trial) bool { return t.Running && t.Rung == k })
 		places := (size + more) / s.eta
 		if k == len(s.rungs)-1 || s.price(k+1) > left {
 			places = 0 // none goes on from here

@@ -157,13 +157,8 @@ func (s *study) found() []network {
 			best[at] = n
 		}
 	}
-	var out []network
-	for _, n := range best {
-		if n != nil {
-			out = append(out, *n)
-		}
-	}
-	return out
+	found := list.Where(best, func(n *network) bool { return n != nil })
+	return list.Of(found, func(n *network) network { return *n })
 }
 
 // seen says whether a sub-network was scored or is about to be.

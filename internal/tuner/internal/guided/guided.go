@@ -103,12 +103,8 @@ func Open(name string, req tuners.OpenRequest, p Plan, m Model) (tuners.Session,
 // Suggest returns the random trials together, then fills the places in flight with
 // proposals.
 func (s *session) Suggest(_ context.Context, n int) ([]tuners.Decision, error) {
-	flying, first := 0, len(s.state.Trials)
-	for _, t := range s.state.Trials {
-		if !t.Reported {
-			flying++
-		}
-	}
+	first := len(s.state.Trials)
+	flying := list.Count(s.state.Trials, func(t Trial) bool { return !t.Reported })
 	free := min(max(1, n)-flying, s.Trials-first)
 	var proposed []points.Point
 	if first == 0 && s.Initial > 0 {
