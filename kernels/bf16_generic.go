@@ -169,6 +169,13 @@ func peakBF16Generic(n int) {
 	runtime.KeepAlive(sum)
 }
 
+// blockPairs is how many pairs of a sum are a block: 32 numbers. NN.Blocks and TN.Blocks have
+// each segment of a sum in such blocks, the last one as it comes: from 0, the products of
+// the low halves and those of the high halves are one chain of fused multiply-adds each;
+// then both chains are added, and their sum to what was there. Numbers below the normal
+// ones count as zeros, before and after each of these operations, as in [Dot2].
+const blockPairs = 16
+
 // addBlocks adds the products of n pairs with 16 pairs each.
 func addBlocks(acc *[Width]float32, n int, at func(t int) (x float32, row []float32)) {
 	for from := 0; from < n; from += blockPairs {

@@ -123,16 +123,6 @@ func CheckBF16() error {
 	return errors.New("level neon has no products of bf16; use fp32, or --cpu generic, which gives the same bits slowly")
 }
 
-// CheckBlocks returns an error unless the level in use has sums in blocks: AMX, and
-// Generic with the same bits, slowly.
-func CheckBlocks() error {
-	if current == Generic || current == AMX {
-		return nil
-	}
-	return fmt.Errorf("it needs Intel's AMX, which level %v does not use; "+
-		"use bf16 or fp32, or --cpu generic, which gives the same bits slowly", current)
-}
-
 // PeakProbe runs n rounds of independent fused multiply-adds that touch no memory,
 // at the level in use, and returns how many floating-point operations that was (two
 // for a multiply-add). Timing it measures the processor's peak; a round takes about

@@ -40,7 +40,7 @@ func assemble(l Level) {
 		bindAVX512()
 	case AMX:
 		bindAVX512()
-		bf16s.nnBlocks, bf16s.tnBlocks = tilesAMX(blocksAMX).nn, tilesAMX(blocksAMX).tn
+		bf16s.nnBlocks, bf16s.tnBlocks = blockTiles{}.nn, blockTiles{}.tn
 	case Generic, NEON: // plain Go
 	}
 }

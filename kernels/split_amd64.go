@@ -11,7 +11,9 @@ import (
 // has: those of the high halves of two pairs, then those of the low ones, so that a step is that of [Dot2]. The halves
 // of A are laid into two planes of floats, which all panels of B use; those of B are taken apart in registers.
 var (
-	splitAVX2 = splitTiles{pairsSplitAVX2, tiles{
+	splitAVX2 = splitTiles{pairsSplitAVX2, []func(*blockArgs){
+		blocksSplitAVX2x1, blocksSplitAVX2x2, blocksSplitAVX2x3, blocksSplitAVX2x4, blocksSplitAVX2x5, blocksSplitAVX2x6,
+	}, tiles{
 		flops:     maxFLOPs / 2,
 		ahead:     true,
 		stepPacks: true,
@@ -26,7 +28,10 @@ var (
 			tnSplitAVX2x1, tnSplitAVX2x2, tnSplitAVX2x3, tnSplitAVX2x4, tnSplitAVX2x5, tnSplitAVX2x6,
 		},
 	}.planned()}
-	splitAVX512 = splitTiles{pairsSplitAVX512, tiles{
+	splitAVX512 = splitTiles{pairsSplitAVX512, []func(*blockArgs){
+		blocksSplitAVX512x1, blocksSplitAVX512x2, blocksSplitAVX512x3,
+		blocksSplitAVX512x4, blocksSplitAVX512x5, blocksSplitAVX512x6,
+	}, tiles{
 		flops:  maxFLOPs / 2,
 		wide:   2,
 		narrow: true,
@@ -51,11 +56,13 @@ var (
 func (t *splitTiles) bind() {
 	bf16s.pair, bf16s.join, bf16s.round = pairAVX2, joinAVX2, roundAVX2
 	bf16s.nn, bf16s.nnFloats, bf16s.tn, bf16s.nt, bf16s.step = t.multiply, t.multiply, t.multiplyT, t.multiplyNT, t.step
+	bf16s.nnBlocks, bf16s.tnBlocks = t.multiply, blockTiles{t}.tn
 	bf16s.peak, bf16s.peakFLOPs = gemms.peak, gemms.peakFLOPs
 }
 
 type splitTiles struct {
-	split func(dst, src *float32, groups int)
+	split  func(dst, src *float32, groups int)
+	blocks []func(*blockArgs)
 	tiles
 }
 
@@ -145,7 +152,7 @@ func (t *splitTiles) multiply(g *NN) {
 	case g.Floats && t.paired() && (g.N <= splitLeast || g.M <= len(t.nn) && g.K*g.N >= splitFar):
 		floatsBF16.multiply(g)
 		return
-	case !g.Floats && t.paired() && g.N <= splitLeast:
+	case !g.Floats && !g.Blocks && t.paired() && g.N <= splitLeast:
 		tilesBF16.multiply(g)
 		return
 	case g.Floats:
@@ -173,10 +180,12 @@ func (t *splitTiles) multiply(g *NN) {
 			h.M = min(most, g.M-i)
 			h.Lda, h.SegStride = t.splitRows(x, g.A[i*g.Lda+k/numbers:], g.Segs, g.SegStride, h.M, g.Lda, h.K)
 			h.C = g.C[i*g.Ldc:]
-			if g.Floats {
-				t.multiplyFloats(h, g.B[k*Width:], n)
-			} else {
-				h.B = g.B[k*Width:]
+			switch h.B = g.B[k*Width:]; {
+			case g.Floats:
+				t.multiplyFloats(h, h.B, n)
+			case g.Blocks:
+				blockTiles{t}.nn(noescape(&h))
+			default:
 				t.multiplyRun(noescape(&h))
 			}
 		}

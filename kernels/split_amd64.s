@@ -17335,6 +17335,2043 @@ finished:
 	VZEROUPPER
 	RET
 
+// func blocksSplitAVX512x1(args *blockArgs)
+// Requires: AVX, AVX512F, CMOV, SSE
+TEXT ·blocksSplitAVX512x1(SB), NOSPLIT, $8-8
+	MOVQ    args+0(FP), DI
+	STMXCSR (SP)
+	LDMXCSR split00009fc0<>+0(SB)
+	MOVQ    32(DI), R8
+	MOVQ    72(DI), R11
+	MOVQ    88(DI), BX
+	MOVQ    56(DI), DX
+	LEAQ    (R8)(R8*2), R9
+	LEAQ    (R8)(R8*4), R10
+	MOVQ    16(DI), R12
+	MOVQ    112(DI), R13
+	MOVQ    $0x00000000, 136(DI)
+	MOVQ    $0x00000000, 168(DI)
+
+group2:
+	CMPQ    R13, $0x00000002
+	JLT     done2
+	TESTQ   $0x00000002, 128(DI)
+	JNE     started2
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	TESTQ   $0x00000001, 128(DI)
+	JEQ     start2
+	MOVQ    24(DI), R14
+	ADDQ    168(DI), R14
+	VMOVUPS (R14), Z0
+	VMOVUPS 64(R14), Z1
+
+start2:
+	MOVQ    R12, R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    88(DI), AX
+	VMOVUPS Z1, (AX)
+	ADDQ    80(DI), R14
+
+started2:
+	MOVQ 96(DI), R14
+	MOVQ R14, 160(DI)
+	MOVQ (DI), AX
+	MOVQ 8(DI), SI
+	ADDQ 136(DI), SI
+	MOVQ AX, 144(DI)
+	MOVQ SI, 152(DI)
+
+segment2x0:
+	MOVQ 104(DI), CX
+
+block2x0:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	PCALIGN $0x40
+
+pair2x0:
+	VMOVUPS      (SI), Z4
+	VPANDD       splitffff0000<>+0(SB), Z4, Z4
+	VMOVUPS      (SI)(R11*1), Z5
+	VPANDD       splitffff0000<>+0(SB), Z5, Z5
+	VBROADCASTSS (AX), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VMOVUPS      (SI), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VMOVUPS      (SI)(R11*1), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VBROADCASTSS 131200(AX), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair2x0
+	MOVQ         R12, R14
+	VADDPS       Z0, Z2, Z2
+	VADDPS       (R14), Z2, Z2
+	VMOVUPS      Z2, (R14)
+	VADDPS       Z1, Z3, Z3
+	VADDPS       (R14)(BX*1), Z3, Z3
+	VMOVUPS      Z3, (R14)(BX*1)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block2x0
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment2x0
+	TESTQ        $0x00000004, 128(DI)
+	JEQ          stored2
+	VPXORD       Z15, Z15, Z15
+	MOVQ         R12, R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         88(DI), AX
+	VMOVUPS      (AX), Z1
+	VMAXPS       Z1, Z15, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         80(DI), R14
+
+stored2:
+	ADDQ $0x00000080, 168(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	SUBQ $0x00000002, R13
+	JMP  group2
+
+done2:
+group1:
+	CMPQ    R13, $0x00000001
+	JLT     done1
+	TESTQ   $0x00000002, 128(DI)
+	JNE     started1
+	VPXORD  Z0, Z0, Z0
+	TESTQ   $0x00000001, 128(DI)
+	JEQ     start1
+	MOVQ    24(DI), R14
+	ADDQ    168(DI), R14
+	VMOVUPS (R14), Z0
+
+start1:
+	MOVQ    R12, R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    80(DI), R14
+
+started1:
+	MOVQ 96(DI), R14
+	MOVQ R14, 160(DI)
+	MOVQ (DI), AX
+	MOVQ 8(DI), SI
+	ADDQ 136(DI), SI
+	MOVQ AX, 144(DI)
+	MOVQ SI, 152(DI)
+
+segment1x0:
+	MOVQ 104(DI), CX
+
+block1x0:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	PCALIGN $0x40
+
+pair1x0:
+	VMOVUPS      (SI), Z2
+	VPANDD       splitffff0000<>+0(SB), Z2, Z2
+	VBROADCASTSS (AX), Z3
+	VFMADD231PS  Z2, Z3, Z0
+	VMOVUPS      (SI), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VBROADCASTSS 131200(AX), Z3
+	VFMADD231PS  Z2, Z3, Z1
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair1x0
+	MOVQ         R12, R14
+	VADDPS       Z0, Z1, Z1
+	VADDPS       (R14), Z1, Z1
+	VMOVUPS      Z1, (R14)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block1x0
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment1x0
+	TESTQ        $0x00000004, 128(DI)
+	JEQ          stored1
+	VPXORD       Z15, Z15, Z15
+	MOVQ         R12, R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         80(DI), R14
+
+stored1:
+	ADDQ $0x00000040, 168(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	SUBQ $0x00000001, R13
+	JMP  group1
+
+done1:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func blocksSplitAVX512x2(args *blockArgs)
+// Requires: AVX, AVX512F, CMOV, SSE
+TEXT ·blocksSplitAVX512x2(SB), NOSPLIT, $8-8
+	MOVQ    args+0(FP), DI
+	STMXCSR (SP)
+	LDMXCSR split00009fc0<>+0(SB)
+	MOVQ    32(DI), R8
+	MOVQ    72(DI), R11
+	MOVQ    88(DI), BX
+	MOVQ    56(DI), DX
+	LEAQ    (R8)(R8*2), R9
+	LEAQ    (R8)(R8*4), R10
+	MOVQ    16(DI), R12
+	MOVQ    112(DI), R13
+	MOVQ    $0x00000000, 136(DI)
+	MOVQ    $0x00000000, 168(DI)
+
+group2:
+	CMPQ    R13, $0x00000002
+	JLT     done2
+	TESTQ   $0x00000002, 128(DI)
+	JNE     started2
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	TESTQ   $0x00000001, 128(DI)
+	JEQ     start2
+	MOVQ    24(DI), R14
+	ADDQ    168(DI), R14
+	VMOVUPS (R14), Z0
+	VMOVUPS 64(R14), Z1
+
+start2:
+	MOVQ    R12, R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    88(DI), AX
+	VMOVUPS Z1, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    88(DI), AX
+	VMOVUPS Z1, (AX)
+	ADDQ    80(DI), R14
+
+started2:
+	MOVQ 96(DI), R14
+	MOVQ R14, 160(DI)
+	MOVQ (DI), AX
+	MOVQ 8(DI), SI
+	ADDQ 136(DI), SI
+	MOVQ AX, 144(DI)
+	MOVQ SI, 152(DI)
+
+segment2x0:
+	MOVQ 104(DI), CX
+
+block2x0:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	PCALIGN $0x40
+
+pair2x0:
+	VMOVUPS      (SI), Z8
+	VPANDD       splitffff0000<>+0(SB), Z8, Z8
+	VMOVUPS      (SI)(R11*1), Z9
+	VPANDD       splitffff0000<>+0(SB), Z9, Z9
+	VBROADCASTSS (AX), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (AX)(R8*1), Z11
+	VFMADD231PS  Z8, Z11, Z2
+	VFMADD231PS  Z9, Z11, Z3
+	VMOVUPS      (SI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VMOVUPS      (SI)(R11*1), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VBROADCASTSS 131200(AX), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS 131200(AX)(R8*1), Z11
+	VFMADD231PS  Z8, Z11, Z6
+	VFMADD231PS  Z9, Z11, Z7
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair2x0
+	MOVQ         R12, R14
+	VADDPS       Z0, Z4, Z4
+	VADDPS       (R14), Z4, Z4
+	VMOVUPS      Z4, (R14)
+	VADDPS       Z1, Z5, Z5
+	VADDPS       (R14)(BX*1), Z5, Z5
+	VMOVUPS      Z5, (R14)(BX*1)
+	ADDQ         80(DI), R14
+	VADDPS       Z2, Z6, Z6
+	VADDPS       (R14), Z6, Z6
+	VMOVUPS      Z6, (R14)
+	VADDPS       Z3, Z7, Z7
+	VADDPS       (R14)(BX*1), Z7, Z7
+	VMOVUPS      Z7, (R14)(BX*1)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block2x0
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment2x0
+	TESTQ        $0x00000004, 128(DI)
+	JEQ          stored2
+	VPXORD       Z15, Z15, Z15
+	MOVQ         R12, R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         88(DI), AX
+	VMOVUPS      (AX), Z1
+	VMAXPS       Z1, Z15, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         88(DI), AX
+	VMOVUPS      (AX), Z1
+	VMAXPS       Z1, Z15, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         80(DI), R14
+
+stored2:
+	ADDQ $0x00000080, 168(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	SUBQ $0x00000002, R13
+	JMP  group2
+
+done2:
+group1:
+	CMPQ    R13, $0x00000001
+	JLT     done1
+	TESTQ   $0x00000002, 128(DI)
+	JNE     started1
+	VPXORD  Z0, Z0, Z0
+	TESTQ   $0x00000001, 128(DI)
+	JEQ     start1
+	MOVQ    24(DI), R14
+	ADDQ    168(DI), R14
+	VMOVUPS (R14), Z0
+
+start1:
+	MOVQ    R12, R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    80(DI), R14
+
+started1:
+	MOVQ 96(DI), R14
+	MOVQ R14, 160(DI)
+	MOVQ (DI), AX
+	MOVQ 8(DI), SI
+	ADDQ 136(DI), SI
+	MOVQ AX, 144(DI)
+	MOVQ SI, 152(DI)
+
+segment1x0:
+	MOVQ 104(DI), CX
+
+block1x0:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	PCALIGN $0x40
+
+pair1x0:
+	VMOVUPS      (SI), Z4
+	VPANDD       splitffff0000<>+0(SB), Z4, Z4
+	VBROADCASTSS (AX), Z5
+	VFMADD231PS  Z4, Z5, Z0
+	VBROADCASTSS (AX)(R8*1), Z6
+	VFMADD231PS  Z4, Z6, Z1
+	VMOVUPS      (SI), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VBROADCASTSS 131200(AX), Z5
+	VFMADD231PS  Z4, Z5, Z2
+	VBROADCASTSS 131200(AX)(R8*1), Z6
+	VFMADD231PS  Z4, Z6, Z3
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair1x0
+	MOVQ         R12, R14
+	VADDPS       Z0, Z2, Z2
+	VADDPS       (R14), Z2, Z2
+	VMOVUPS      Z2, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Z1, Z3, Z3
+	VADDPS       (R14), Z3, Z3
+	VMOVUPS      Z3, (R14)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block1x0
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment1x0
+	TESTQ        $0x00000004, 128(DI)
+	JEQ          stored1
+	VPXORD       Z15, Z15, Z15
+	MOVQ         R12, R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         80(DI), R14
+
+stored1:
+	ADDQ $0x00000040, 168(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	SUBQ $0x00000001, R13
+	JMP  group1
+
+done1:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func blocksSplitAVX512x3(args *blockArgs)
+// Requires: AVX, AVX512F, CMOV, SSE
+TEXT ·blocksSplitAVX512x3(SB), NOSPLIT, $8-8
+	MOVQ    args+0(FP), DI
+	STMXCSR (SP)
+	LDMXCSR split00009fc0<>+0(SB)
+	MOVQ    32(DI), R8
+	MOVQ    72(DI), R11
+	MOVQ    88(DI), BX
+	MOVQ    56(DI), DX
+	LEAQ    (R8)(R8*2), R9
+	LEAQ    (R8)(R8*4), R10
+	MOVQ    16(DI), R12
+	MOVQ    112(DI), R13
+	MOVQ    $0x00000000, 136(DI)
+	MOVQ    $0x00000000, 168(DI)
+
+group2:
+	CMPQ    R13, $0x00000002
+	JLT     done2
+	TESTQ   $0x00000002, 128(DI)
+	JNE     started2
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	TESTQ   $0x00000001, 128(DI)
+	JEQ     start2
+	MOVQ    24(DI), R14
+	ADDQ    168(DI), R14
+	VMOVUPS (R14), Z0
+	VMOVUPS 64(R14), Z1
+
+start2:
+	MOVQ    R12, R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    88(DI), AX
+	VMOVUPS Z1, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    88(DI), AX
+	VMOVUPS Z1, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    88(DI), AX
+	VMOVUPS Z1, (AX)
+	ADDQ    80(DI), R14
+
+started2:
+	MOVQ 96(DI), R14
+	MOVQ R14, 160(DI)
+	MOVQ (DI), AX
+	MOVQ 8(DI), SI
+	ADDQ 136(DI), SI
+	MOVQ AX, 144(DI)
+	MOVQ SI, 152(DI)
+
+segment2x0:
+	MOVQ 104(DI), CX
+
+block2x0:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	PCALIGN $0x40
+
+pair2x0:
+	VMOVUPS      (SI), Z12
+	VPANDD       splitffff0000<>+0(SB), Z12, Z12
+	VMOVUPS      (SI)(R11*1), Z13
+	VPANDD       splitffff0000<>+0(SB), Z13, Z13
+	VBROADCASTSS (AX), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (AX)(R8*1), Z15
+	VFMADD231PS  Z12, Z15, Z2
+	VFMADD231PS  Z13, Z15, Z3
+	VBROADCASTSS (AX)(R8*2), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VMOVUPS      (SI), Z12
+	VPSLLD       $0x10, Z12, Z12
+	VMOVUPS      (SI)(R11*1), Z13
+	VPSLLD       $0x10, Z13, Z13
+	VBROADCASTSS 131200(AX), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS 131200(AX)(R8*1), Z15
+	VFMADD231PS  Z12, Z15, Z8
+	VFMADD231PS  Z13, Z15, Z9
+	VBROADCASTSS 131200(AX)(R8*2), Z14
+	VFMADD231PS  Z12, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z11
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair2x0
+	MOVQ         R12, R14
+	VADDPS       Z0, Z6, Z6
+	VADDPS       (R14), Z6, Z6
+	VMOVUPS      Z6, (R14)
+	VADDPS       Z1, Z7, Z7
+	VADDPS       (R14)(BX*1), Z7, Z7
+	VMOVUPS      Z7, (R14)(BX*1)
+	ADDQ         80(DI), R14
+	VADDPS       Z2, Z8, Z8
+	VADDPS       (R14), Z8, Z8
+	VMOVUPS      Z8, (R14)
+	VADDPS       Z3, Z9, Z9
+	VADDPS       (R14)(BX*1), Z9, Z9
+	VMOVUPS      Z9, (R14)(BX*1)
+	ADDQ         80(DI), R14
+	VADDPS       Z4, Z10, Z10
+	VADDPS       (R14), Z10, Z10
+	VMOVUPS      Z10, (R14)
+	VADDPS       Z5, Z11, Z11
+	VADDPS       (R14)(BX*1), Z11, Z11
+	VMOVUPS      Z11, (R14)(BX*1)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block2x0
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment2x0
+	TESTQ        $0x00000004, 128(DI)
+	JEQ          stored2
+	VPXORD       Z15, Z15, Z15
+	MOVQ         R12, R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         88(DI), AX
+	VMOVUPS      (AX), Z1
+	VMAXPS       Z1, Z15, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         88(DI), AX
+	VMOVUPS      (AX), Z1
+	VMAXPS       Z1, Z15, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         88(DI), AX
+	VMOVUPS      (AX), Z1
+	VMAXPS       Z1, Z15, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         80(DI), R14
+
+stored2:
+	ADDQ $0x00000080, 168(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	SUBQ $0x00000002, R13
+	JMP  group2
+
+done2:
+group1:
+	CMPQ    R13, $0x00000001
+	JLT     done1
+	TESTQ   $0x00000002, 128(DI)
+	JNE     started1
+	VPXORD  Z0, Z0, Z0
+	TESTQ   $0x00000001, 128(DI)
+	JEQ     start1
+	MOVQ    24(DI), R14
+	ADDQ    168(DI), R14
+	VMOVUPS (R14), Z0
+
+start1:
+	MOVQ    R12, R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    80(DI), R14
+
+started1:
+	MOVQ 96(DI), R14
+	MOVQ R14, 160(DI)
+	MOVQ (DI), AX
+	MOVQ 8(DI), SI
+	ADDQ 136(DI), SI
+	MOVQ AX, 144(DI)
+	MOVQ SI, 152(DI)
+
+segment1x0:
+	MOVQ 104(DI), CX
+
+block1x0:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	PCALIGN $0x40
+
+pair1x0:
+	VMOVUPS      (SI), Z6
+	VPANDD       splitffff0000<>+0(SB), Z6, Z6
+	VBROADCASTSS (AX), Z7
+	VFMADD231PS  Z6, Z7, Z0
+	VBROADCASTSS (AX)(R8*1), Z8
+	VFMADD231PS  Z6, Z8, Z1
+	VBROADCASTSS (AX)(R8*2), Z7
+	VFMADD231PS  Z6, Z7, Z2
+	VMOVUPS      (SI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VBROADCASTSS 131200(AX), Z7
+	VFMADD231PS  Z6, Z7, Z3
+	VBROADCASTSS 131200(AX)(R8*1), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VBROADCASTSS 131200(AX)(R8*2), Z7
+	VFMADD231PS  Z6, Z7, Z5
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair1x0
+	MOVQ         R12, R14
+	VADDPS       Z0, Z3, Z3
+	VADDPS       (R14), Z3, Z3
+	VMOVUPS      Z3, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Z1, Z4, Z4
+	VADDPS       (R14), Z4, Z4
+	VMOVUPS      Z4, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Z2, Z5, Z5
+	VADDPS       (R14), Z5, Z5
+	VMOVUPS      Z5, (R14)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block1x0
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment1x0
+	TESTQ        $0x00000004, 128(DI)
+	JEQ          stored1
+	VPXORD       Z15, Z15, Z15
+	MOVQ         R12, R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         80(DI), R14
+
+stored1:
+	ADDQ $0x00000040, 168(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	SUBQ $0x00000001, R13
+	JMP  group1
+
+done1:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func blocksSplitAVX512x4(args *blockArgs)
+// Requires: AVX, AVX512F, CMOV, SSE
+TEXT ·blocksSplitAVX512x4(SB), NOSPLIT, $8-8
+	MOVQ    args+0(FP), DI
+	STMXCSR (SP)
+	LDMXCSR split00009fc0<>+0(SB)
+	MOVQ    32(DI), R8
+	MOVQ    72(DI), R11
+	MOVQ    88(DI), BX
+	MOVQ    56(DI), DX
+	LEAQ    (R8)(R8*2), R9
+	LEAQ    (R8)(R8*4), R10
+	MOVQ    16(DI), R12
+	MOVQ    112(DI), R13
+	MOVQ    $0x00000000, 136(DI)
+	MOVQ    $0x00000000, 168(DI)
+
+group2:
+	CMPQ    R13, $0x00000002
+	JLT     done2
+	TESTQ   $0x00000002, 128(DI)
+	JNE     started2
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	TESTQ   $0x00000001, 128(DI)
+	JEQ     start2
+	MOVQ    24(DI), R14
+	ADDQ    168(DI), R14
+	VMOVUPS (R14), Z0
+	VMOVUPS 64(R14), Z1
+
+start2:
+	MOVQ    R12, R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    88(DI), AX
+	VMOVUPS Z1, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    88(DI), AX
+	VMOVUPS Z1, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    88(DI), AX
+	VMOVUPS Z1, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    88(DI), AX
+	VMOVUPS Z1, (AX)
+	ADDQ    80(DI), R14
+
+started2:
+	MOVQ 96(DI), R14
+	MOVQ R14, 160(DI)
+	MOVQ (DI), AX
+	MOVQ 8(DI), SI
+	ADDQ 136(DI), SI
+	MOVQ AX, 144(DI)
+	MOVQ SI, 152(DI)
+
+segment2x0:
+	MOVQ 104(DI), CX
+
+block2x0:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	PCALIGN $0x40
+
+pair2x0:
+	VMOVUPS      (SI), Z16
+	VPANDD       splitffff0000<>+0(SB), Z16, Z16
+	VMOVUPS      (SI)(R11*1), Z17
+	VPANDD       splitffff0000<>+0(SB), Z17, Z17
+	VBROADCASTSS (AX), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (AX)(R8*1), Z19
+	VFMADD231PS  Z16, Z19, Z2
+	VFMADD231PS  Z17, Z19, Z3
+	VBROADCASTSS (AX)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (AX)(R9*1), Z19
+	VFMADD231PS  Z16, Z19, Z6
+	VFMADD231PS  Z17, Z19, Z7
+	VMOVUPS      (SI), Z16
+	VPSLLD       $0x10, Z16, Z16
+	VMOVUPS      (SI)(R11*1), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VBROADCASTSS 131200(AX), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS 131200(AX)(R8*1), Z19
+	VFMADD231PS  Z16, Z19, Z10
+	VFMADD231PS  Z17, Z19, Z11
+	VBROADCASTSS 131200(AX)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS 131200(AX)(R9*1), Z19
+	VFMADD231PS  Z16, Z19, Z14
+	VFMADD231PS  Z17, Z19, Z15
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair2x0
+	MOVQ         R12, R14
+	VADDPS       Z0, Z8, Z8
+	VADDPS       (R14), Z8, Z8
+	VMOVUPS      Z8, (R14)
+	VADDPS       Z1, Z9, Z9
+	VADDPS       (R14)(BX*1), Z9, Z9
+	VMOVUPS      Z9, (R14)(BX*1)
+	ADDQ         80(DI), R14
+	VADDPS       Z2, Z10, Z10
+	VADDPS       (R14), Z10, Z10
+	VMOVUPS      Z10, (R14)
+	VADDPS       Z3, Z11, Z11
+	VADDPS       (R14)(BX*1), Z11, Z11
+	VMOVUPS      Z11, (R14)(BX*1)
+	ADDQ         80(DI), R14
+	VADDPS       Z4, Z12, Z12
+	VADDPS       (R14), Z12, Z12
+	VMOVUPS      Z12, (R14)
+	VADDPS       Z5, Z13, Z13
+	VADDPS       (R14)(BX*1), Z13, Z13
+	VMOVUPS      Z13, (R14)(BX*1)
+	ADDQ         80(DI), R14
+	VADDPS       Z6, Z14, Z14
+	VADDPS       (R14), Z14, Z14
+	VMOVUPS      Z14, (R14)
+	VADDPS       Z7, Z15, Z15
+	VADDPS       (R14)(BX*1), Z15, Z15
+	VMOVUPS      Z15, (R14)(BX*1)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block2x0
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment2x0
+	TESTQ        $0x00000004, 128(DI)
+	JEQ          stored2
+	VPXORD       Z15, Z15, Z15
+	MOVQ         R12, R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         88(DI), AX
+	VMOVUPS      (AX), Z1
+	VMAXPS       Z1, Z15, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         88(DI), AX
+	VMOVUPS      (AX), Z1
+	VMAXPS       Z1, Z15, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         88(DI), AX
+	VMOVUPS      (AX), Z1
+	VMAXPS       Z1, Z15, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         88(DI), AX
+	VMOVUPS      (AX), Z1
+	VMAXPS       Z1, Z15, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         80(DI), R14
+
+stored2:
+	ADDQ $0x00000080, 168(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	SUBQ $0x00000002, R13
+	JMP  group2
+
+done2:
+group1:
+	CMPQ    R13, $0x00000001
+	JLT     done1
+	TESTQ   $0x00000002, 128(DI)
+	JNE     started1
+	VPXORD  Z0, Z0, Z0
+	TESTQ   $0x00000001, 128(DI)
+	JEQ     start1
+	MOVQ    24(DI), R14
+	ADDQ    168(DI), R14
+	VMOVUPS (R14), Z0
+
+start1:
+	MOVQ    R12, R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    80(DI), R14
+
+started1:
+	MOVQ 96(DI), R14
+	MOVQ R14, 160(DI)
+	MOVQ (DI), AX
+	MOVQ 8(DI), SI
+	ADDQ 136(DI), SI
+	MOVQ AX, 144(DI)
+	MOVQ SI, 152(DI)
+
+segment1x0:
+	MOVQ 104(DI), CX
+
+block1x0:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	PCALIGN $0x40
+
+pair1x0:
+	VMOVUPS      (SI), Z8
+	VPANDD       splitffff0000<>+0(SB), Z8, Z8
+	VBROADCASTSS (AX), Z9
+	VFMADD231PS  Z8, Z9, Z0
+	VBROADCASTSS (AX)(R8*1), Z10
+	VFMADD231PS  Z8, Z10, Z1
+	VBROADCASTSS (AX)(R8*2), Z9
+	VFMADD231PS  Z8, Z9, Z2
+	VBROADCASTSS (AX)(R9*1), Z10
+	VFMADD231PS  Z8, Z10, Z3
+	VMOVUPS      (SI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VBROADCASTSS 131200(AX), Z9
+	VFMADD231PS  Z8, Z9, Z4
+	VBROADCASTSS 131200(AX)(R8*1), Z10
+	VFMADD231PS  Z8, Z10, Z5
+	VBROADCASTSS 131200(AX)(R8*2), Z9
+	VFMADD231PS  Z8, Z9, Z6
+	VBROADCASTSS 131200(AX)(R9*1), Z10
+	VFMADD231PS  Z8, Z10, Z7
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair1x0
+	MOVQ         R12, R14
+	VADDPS       Z0, Z4, Z4
+	VADDPS       (R14), Z4, Z4
+	VMOVUPS      Z4, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Z1, Z5, Z5
+	VADDPS       (R14), Z5, Z5
+	VMOVUPS      Z5, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Z2, Z6, Z6
+	VADDPS       (R14), Z6, Z6
+	VMOVUPS      Z6, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Z3, Z7, Z7
+	VADDPS       (R14), Z7, Z7
+	VMOVUPS      Z7, (R14)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block1x0
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment1x0
+	TESTQ        $0x00000004, 128(DI)
+	JEQ          stored1
+	VPXORD       Z15, Z15, Z15
+	MOVQ         R12, R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         80(DI), R14
+
+stored1:
+	ADDQ $0x00000040, 168(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	SUBQ $0x00000001, R13
+	JMP  group1
+
+done1:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func blocksSplitAVX512x5(args *blockArgs)
+// Requires: AVX, AVX512F, CMOV, SSE
+TEXT ·blocksSplitAVX512x5(SB), NOSPLIT, $8-8
+	MOVQ    args+0(FP), DI
+	STMXCSR (SP)
+	LDMXCSR split00009fc0<>+0(SB)
+	MOVQ    32(DI), R8
+	MOVQ    72(DI), R11
+	MOVQ    88(DI), BX
+	MOVQ    56(DI), DX
+	LEAQ    (R8)(R8*2), R9
+	LEAQ    (R8)(R8*4), R10
+	MOVQ    16(DI), R12
+	MOVQ    112(DI), R13
+	MOVQ    $0x00000000, 136(DI)
+	MOVQ    $0x00000000, 168(DI)
+
+group2:
+	CMPQ    R13, $0x00000002
+	JLT     done2
+	TESTQ   $0x00000002, 128(DI)
+	JNE     started2
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	TESTQ   $0x00000001, 128(DI)
+	JEQ     start2
+	MOVQ    24(DI), R14
+	ADDQ    168(DI), R14
+	VMOVUPS (R14), Z0
+	VMOVUPS 64(R14), Z1
+
+start2:
+	MOVQ    R12, R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    88(DI), AX
+	VMOVUPS Z1, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    88(DI), AX
+	VMOVUPS Z1, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    88(DI), AX
+	VMOVUPS Z1, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    88(DI), AX
+	VMOVUPS Z1, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    88(DI), AX
+	VMOVUPS Z1, (AX)
+	ADDQ    80(DI), R14
+
+started2:
+	MOVQ 96(DI), R14
+	MOVQ R14, 160(DI)
+	MOVQ (DI), AX
+	MOVQ 8(DI), SI
+	ADDQ 136(DI), SI
+	MOVQ AX, 144(DI)
+	MOVQ SI, 152(DI)
+
+segment2x0:
+	MOVQ 104(DI), CX
+
+block2x0:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	PCALIGN $0x40
+
+pair2x0:
+	VMOVUPS      (SI), Z20
+	VPANDD       splitffff0000<>+0(SB), Z20, Z20
+	VMOVUPS      (SI)(R11*1), Z21
+	VPANDD       splitffff0000<>+0(SB), Z21, Z21
+	VBROADCASTSS (AX), Z22
+	VFMADD231PS  Z20, Z22, Z0
+	VFMADD231PS  Z21, Z22, Z1
+	VBROADCASTSS (AX)(R8*1), Z23
+	VFMADD231PS  Z20, Z23, Z2
+	VFMADD231PS  Z21, Z23, Z3
+	VBROADCASTSS (AX)(R8*2), Z22
+	VFMADD231PS  Z20, Z22, Z4
+	VFMADD231PS  Z21, Z22, Z5
+	VBROADCASTSS (AX)(R9*1), Z23
+	VFMADD231PS  Z20, Z23, Z6
+	VFMADD231PS  Z21, Z23, Z7
+	VBROADCASTSS (AX)(R8*4), Z22
+	VFMADD231PS  Z20, Z22, Z8
+	VFMADD231PS  Z21, Z22, Z9
+	VMOVUPS      (SI), Z20
+	VPSLLD       $0x10, Z20, Z20
+	VMOVUPS      (SI)(R11*1), Z21
+	VPSLLD       $0x10, Z21, Z21
+	VBROADCASTSS 131200(AX), Z22
+	VFMADD231PS  Z20, Z22, Z10
+	VFMADD231PS  Z21, Z22, Z11
+	VBROADCASTSS 131200(AX)(R8*1), Z23
+	VFMADD231PS  Z20, Z23, Z12
+	VFMADD231PS  Z21, Z23, Z13
+	VBROADCASTSS 131200(AX)(R8*2), Z22
+	VFMADD231PS  Z20, Z22, Z14
+	VFMADD231PS  Z21, Z22, Z15
+	VBROADCASTSS 131200(AX)(R9*1), Z23
+	VFMADD231PS  Z20, Z23, Z16
+	VFMADD231PS  Z21, Z23, Z17
+	VBROADCASTSS 131200(AX)(R8*4), Z22
+	VFMADD231PS  Z20, Z22, Z18
+	VFMADD231PS  Z21, Z22, Z19
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair2x0
+	MOVQ         R12, R14
+	VADDPS       Z0, Z10, Z10
+	VADDPS       (R14), Z10, Z10
+	VMOVUPS      Z10, (R14)
+	VADDPS       Z1, Z11, Z11
+	VADDPS       (R14)(BX*1), Z11, Z11
+	VMOVUPS      Z11, (R14)(BX*1)
+	ADDQ         80(DI), R14
+	VADDPS       Z2, Z12, Z12
+	VADDPS       (R14), Z12, Z12
+	VMOVUPS      Z12, (R14)
+	VADDPS       Z3, Z13, Z13
+	VADDPS       (R14)(BX*1), Z13, Z13
+	VMOVUPS      Z13, (R14)(BX*1)
+	ADDQ         80(DI), R14
+	VADDPS       Z4, Z14, Z14
+	VADDPS       (R14), Z14, Z14
+	VMOVUPS      Z14, (R14)
+	VADDPS       Z5, Z15, Z15
+	VADDPS       (R14)(BX*1), Z15, Z15
+	VMOVUPS      Z15, (R14)(BX*1)
+	ADDQ         80(DI), R14
+	VADDPS       Z6, Z16, Z16
+	VADDPS       (R14), Z16, Z16
+	VMOVUPS      Z16, (R14)
+	VADDPS       Z7, Z17, Z17
+	VADDPS       (R14)(BX*1), Z17, Z17
+	VMOVUPS      Z17, (R14)(BX*1)
+	ADDQ         80(DI), R14
+	VADDPS       Z8, Z18, Z18
+	VADDPS       (R14), Z18, Z18
+	VMOVUPS      Z18, (R14)
+	VADDPS       Z9, Z19, Z19
+	VADDPS       (R14)(BX*1), Z19, Z19
+	VMOVUPS      Z19, (R14)(BX*1)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block2x0
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment2x0
+	TESTQ        $0x00000004, 128(DI)
+	JEQ          stored2
+	VPXORD       Z15, Z15, Z15
+	MOVQ         R12, R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         88(DI), AX
+	VMOVUPS      (AX), Z1
+	VMAXPS       Z1, Z15, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         88(DI), AX
+	VMOVUPS      (AX), Z1
+	VMAXPS       Z1, Z15, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         88(DI), AX
+	VMOVUPS      (AX), Z1
+	VMAXPS       Z1, Z15, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         88(DI), AX
+	VMOVUPS      (AX), Z1
+	VMAXPS       Z1, Z15, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         88(DI), AX
+	VMOVUPS      (AX), Z1
+	VMAXPS       Z1, Z15, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         80(DI), R14
+
+stored2:
+	ADDQ $0x00000080, 168(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	SUBQ $0x00000002, R13
+	JMP  group2
+
+done2:
+group1:
+	CMPQ    R13, $0x00000001
+	JLT     done1
+	TESTQ   $0x00000002, 128(DI)
+	JNE     started1
+	VPXORD  Z0, Z0, Z0
+	TESTQ   $0x00000001, 128(DI)
+	JEQ     start1
+	MOVQ    24(DI), R14
+	ADDQ    168(DI), R14
+	VMOVUPS (R14), Z0
+
+start1:
+	MOVQ    R12, R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    80(DI), R14
+
+started1:
+	MOVQ 96(DI), R14
+	MOVQ R14, 160(DI)
+	MOVQ (DI), AX
+	MOVQ 8(DI), SI
+	ADDQ 136(DI), SI
+	MOVQ AX, 144(DI)
+	MOVQ SI, 152(DI)
+
+segment1x0:
+	MOVQ 104(DI), CX
+
+block1x0:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	PCALIGN $0x40
+
+pair1x0:
+	VMOVUPS      (SI), Z10
+	VPANDD       splitffff0000<>+0(SB), Z10, Z10
+	VBROADCASTSS (AX), Z11
+	VFMADD231PS  Z10, Z11, Z0
+	VBROADCASTSS (AX)(R8*1), Z12
+	VFMADD231PS  Z10, Z12, Z1
+	VBROADCASTSS (AX)(R8*2), Z11
+	VFMADD231PS  Z10, Z11, Z2
+	VBROADCASTSS (AX)(R9*1), Z12
+	VFMADD231PS  Z10, Z12, Z3
+	VBROADCASTSS (AX)(R8*4), Z11
+	VFMADD231PS  Z10, Z11, Z4
+	VMOVUPS      (SI), Z10
+	VPSLLD       $0x10, Z10, Z10
+	VBROADCASTSS 131200(AX), Z11
+	VFMADD231PS  Z10, Z11, Z5
+	VBROADCASTSS 131200(AX)(R8*1), Z12
+	VFMADD231PS  Z10, Z12, Z6
+	VBROADCASTSS 131200(AX)(R8*2), Z11
+	VFMADD231PS  Z10, Z11, Z7
+	VBROADCASTSS 131200(AX)(R9*1), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VBROADCASTSS 131200(AX)(R8*4), Z11
+	VFMADD231PS  Z10, Z11, Z9
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair1x0
+	MOVQ         R12, R14
+	VADDPS       Z0, Z5, Z5
+	VADDPS       (R14), Z5, Z5
+	VMOVUPS      Z5, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Z1, Z6, Z6
+	VADDPS       (R14), Z6, Z6
+	VMOVUPS      Z6, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Z2, Z7, Z7
+	VADDPS       (R14), Z7, Z7
+	VMOVUPS      Z7, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Z3, Z8, Z8
+	VADDPS       (R14), Z8, Z8
+	VMOVUPS      Z8, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Z4, Z9, Z9
+	VADDPS       (R14), Z9, Z9
+	VMOVUPS      Z9, (R14)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block1x0
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment1x0
+	TESTQ        $0x00000004, 128(DI)
+	JEQ          stored1
+	VPXORD       Z15, Z15, Z15
+	MOVQ         R12, R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         80(DI), R14
+
+stored1:
+	ADDQ $0x00000040, 168(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	SUBQ $0x00000001, R13
+	JMP  group1
+
+done1:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func blocksSplitAVX512x6(args *blockArgs)
+// Requires: AVX, AVX512F, CMOV, SSE
+TEXT ·blocksSplitAVX512x6(SB), NOSPLIT, $8-8
+	MOVQ    args+0(FP), DI
+	STMXCSR (SP)
+	LDMXCSR split00009fc0<>+0(SB)
+	MOVQ    32(DI), R8
+	MOVQ    72(DI), R11
+	MOVQ    88(DI), BX
+	MOVQ    56(DI), DX
+	LEAQ    (R8)(R8*2), R9
+	LEAQ    (R8)(R8*4), R10
+	MOVQ    16(DI), R12
+	MOVQ    112(DI), R13
+	MOVQ    $0x00000000, 136(DI)
+	MOVQ    $0x00000000, 168(DI)
+
+group2:
+	CMPQ    R13, $0x00000002
+	JLT     done2
+	TESTQ   $0x00000002, 128(DI)
+	JNE     started2
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	TESTQ   $0x00000001, 128(DI)
+	JEQ     start2
+	MOVQ    24(DI), R14
+	ADDQ    168(DI), R14
+	VMOVUPS (R14), Z0
+	VMOVUPS 64(R14), Z1
+
+start2:
+	MOVQ    R12, R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    88(DI), AX
+	VMOVUPS Z1, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    88(DI), AX
+	VMOVUPS Z1, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    88(DI), AX
+	VMOVUPS Z1, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    88(DI), AX
+	VMOVUPS Z1, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    88(DI), AX
+	VMOVUPS Z1, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    88(DI), AX
+	VMOVUPS Z1, (AX)
+	ADDQ    80(DI), R14
+
+started2:
+	MOVQ 96(DI), R14
+	MOVQ R14, 160(DI)
+	MOVQ (DI), AX
+	MOVQ 8(DI), SI
+	ADDQ 136(DI), SI
+	MOVQ AX, 144(DI)
+	MOVQ SI, 152(DI)
+
+segment2x0:
+	MOVQ 104(DI), CX
+
+block2x0:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	VPXORD  Z20, Z20, Z20
+	VPXORD  Z21, Z21, Z21
+	VPXORD  Z22, Z22, Z22
+	VPXORD  Z23, Z23, Z23
+	PCALIGN $0x40
+
+pair2x0:
+	VMOVUPS      (SI), Z24
+	VPANDD       splitffff0000<>+0(SB), Z24, Z24
+	VMOVUPS      (SI)(R11*1), Z25
+	VPANDD       splitffff0000<>+0(SB), Z25, Z25
+	VBROADCASTSS (AX), Z26
+	VFMADD231PS  Z24, Z26, Z0
+	VFMADD231PS  Z25, Z26, Z1
+	VBROADCASTSS (AX)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z2
+	VFMADD231PS  Z25, Z27, Z3
+	VBROADCASTSS (AX)(R8*2), Z26
+	VFMADD231PS  Z24, Z26, Z4
+	VFMADD231PS  Z25, Z26, Z5
+	VBROADCASTSS (AX)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VBROADCASTSS (AX)(R8*4), Z26
+	VFMADD231PS  Z24, Z26, Z8
+	VFMADD231PS  Z25, Z26, Z9
+	VBROADCASTSS (AX)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z10
+	VFMADD231PS  Z25, Z27, Z11
+	VMOVUPS      (SI), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VMOVUPS      (SI)(R11*1), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VBROADCASTSS 131200(AX), Z26
+	VFMADD231PS  Z24, Z26, Z12
+	VFMADD231PS  Z25, Z26, Z13
+	VBROADCASTSS 131200(AX)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z14
+	VFMADD231PS  Z25, Z27, Z15
+	VBROADCASTSS 131200(AX)(R8*2), Z26
+	VFMADD231PS  Z24, Z26, Z16
+	VFMADD231PS  Z25, Z26, Z17
+	VBROADCASTSS 131200(AX)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VBROADCASTSS 131200(AX)(R8*4), Z26
+	VFMADD231PS  Z24, Z26, Z20
+	VFMADD231PS  Z25, Z26, Z21
+	VBROADCASTSS 131200(AX)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z22
+	VFMADD231PS  Z25, Z27, Z23
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair2x0
+	MOVQ         R12, R14
+	VADDPS       Z0, Z12, Z12
+	VADDPS       (R14), Z12, Z12
+	VMOVUPS      Z12, (R14)
+	VADDPS       Z1, Z13, Z13
+	VADDPS       (R14)(BX*1), Z13, Z13
+	VMOVUPS      Z13, (R14)(BX*1)
+	ADDQ         80(DI), R14
+	VADDPS       Z2, Z14, Z14
+	VADDPS       (R14), Z14, Z14
+	VMOVUPS      Z14, (R14)
+	VADDPS       Z3, Z15, Z15
+	VADDPS       (R14)(BX*1), Z15, Z15
+	VMOVUPS      Z15, (R14)(BX*1)
+	ADDQ         80(DI), R14
+	VADDPS       Z4, Z16, Z16
+	VADDPS       (R14), Z16, Z16
+	VMOVUPS      Z16, (R14)
+	VADDPS       Z5, Z17, Z17
+	VADDPS       (R14)(BX*1), Z17, Z17
+	VMOVUPS      Z17, (R14)(BX*1)
+	ADDQ         80(DI), R14
+	VADDPS       Z6, Z18, Z18
+	VADDPS       (R14), Z18, Z18
+	VMOVUPS      Z18, (R14)
+	VADDPS       Z7, Z19, Z19
+	VADDPS       (R14)(BX*1), Z19, Z19
+	VMOVUPS      Z19, (R14)(BX*1)
+	ADDQ         80(DI), R14
+	VADDPS       Z8, Z20, Z20
+	VADDPS       (R14), Z20, Z20
+	VMOVUPS      Z20, (R14)
+	VADDPS       Z9, Z21, Z21
+	VADDPS       (R14)(BX*1), Z21, Z21
+	VMOVUPS      Z21, (R14)(BX*1)
+	ADDQ         80(DI), R14
+	VADDPS       Z10, Z22, Z22
+	VADDPS       (R14), Z22, Z22
+	VMOVUPS      Z22, (R14)
+	VADDPS       Z11, Z23, Z23
+	VADDPS       (R14)(BX*1), Z23, Z23
+	VMOVUPS      Z23, (R14)(BX*1)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block2x0
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment2x0
+	TESTQ        $0x00000004, 128(DI)
+	JEQ          stored2
+	VPXORD       Z15, Z15, Z15
+	MOVQ         R12, R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         88(DI), AX
+	VMOVUPS      (AX), Z1
+	VMAXPS       Z1, Z15, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         88(DI), AX
+	VMOVUPS      (AX), Z1
+	VMAXPS       Z1, Z15, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         88(DI), AX
+	VMOVUPS      (AX), Z1
+	VMAXPS       Z1, Z15, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         88(DI), AX
+	VMOVUPS      (AX), Z1
+	VMAXPS       Z1, Z15, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         88(DI), AX
+	VMOVUPS      (AX), Z1
+	VMAXPS       Z1, Z15, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         88(DI), AX
+	VMOVUPS      (AX), Z1
+	VMAXPS       Z1, Z15, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         80(DI), R14
+
+stored2:
+	ADDQ $0x00000080, 168(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	SUBQ $0x00000002, R13
+	JMP  group2
+
+done2:
+group1:
+	CMPQ    R13, $0x00000001
+	JLT     done1
+	TESTQ   $0x00000002, 128(DI)
+	JNE     started1
+	VPXORD  Z0, Z0, Z0
+	TESTQ   $0x00000001, 128(DI)
+	JEQ     start1
+	MOVQ    24(DI), R14
+	ADDQ    168(DI), R14
+	VMOVUPS (R14), Z0
+
+start1:
+	MOVQ    R12, R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    80(DI), R14
+
+started1:
+	MOVQ 96(DI), R14
+	MOVQ R14, 160(DI)
+	MOVQ (DI), AX
+	MOVQ 8(DI), SI
+	ADDQ 136(DI), SI
+	MOVQ AX, 144(DI)
+	MOVQ SI, 152(DI)
+
+segment1x0:
+	MOVQ 104(DI), CX
+
+block1x0:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	PCALIGN $0x40
+
+pair1x0:
+	VMOVUPS      (SI), Z12
+	VPANDD       splitffff0000<>+0(SB), Z12, Z12
+	VBROADCASTSS (AX), Z13
+	VFMADD231PS  Z12, Z13, Z0
+	VBROADCASTSS (AX)(R8*1), Z14
+	VFMADD231PS  Z12, Z14, Z1
+	VBROADCASTSS (AX)(R8*2), Z13
+	VFMADD231PS  Z12, Z13, Z2
+	VBROADCASTSS (AX)(R9*1), Z14
+	VFMADD231PS  Z12, Z14, Z3
+	VBROADCASTSS (AX)(R8*4), Z13
+	VFMADD231PS  Z12, Z13, Z4
+	VBROADCASTSS (AX)(R10*1), Z14
+	VFMADD231PS  Z12, Z14, Z5
+	VMOVUPS      (SI), Z12
+	VPSLLD       $0x10, Z12, Z12
+	VBROADCASTSS 131200(AX), Z13
+	VFMADD231PS  Z12, Z13, Z6
+	VBROADCASTSS 131200(AX)(R8*1), Z14
+	VFMADD231PS  Z12, Z14, Z7
+	VBROADCASTSS 131200(AX)(R8*2), Z13
+	VFMADD231PS  Z12, Z13, Z8
+	VBROADCASTSS 131200(AX)(R9*1), Z14
+	VFMADD231PS  Z12, Z14, Z9
+	VBROADCASTSS 131200(AX)(R8*4), Z13
+	VFMADD231PS  Z12, Z13, Z10
+	VBROADCASTSS 131200(AX)(R10*1), Z14
+	VFMADD231PS  Z12, Z14, Z11
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair1x0
+	MOVQ         R12, R14
+	VADDPS       Z0, Z6, Z6
+	VADDPS       (R14), Z6, Z6
+	VMOVUPS      Z6, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Z1, Z7, Z7
+	VADDPS       (R14), Z7, Z7
+	VMOVUPS      Z7, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Z2, Z8, Z8
+	VADDPS       (R14), Z8, Z8
+	VMOVUPS      Z8, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Z3, Z9, Z9
+	VADDPS       (R14), Z9, Z9
+	VMOVUPS      Z9, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Z4, Z10, Z10
+	VADDPS       (R14), Z10, Z10
+	VMOVUPS      Z10, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Z5, Z11, Z11
+	VADDPS       (R14), Z11, Z11
+	VMOVUPS      Z11, (R14)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block1x0
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment1x0
+	TESTQ        $0x00000004, 128(DI)
+	JEQ          stored1
+	VPXORD       Z15, Z15, Z15
+	MOVQ         R12, R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS       Z0, Z15, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         80(DI), R14
+
+stored1:
+	ADDQ $0x00000040, 168(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	SUBQ $0x00000001, R13
+	JMP  group1
+
+done1:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func pairsSplitAVX512(dst *float32, src *float32, groups int)
 // Requires: AVX, AVX512F
 TEXT ·pairsSplitAVX512(SB), NOSPLIT, $0-24
@@ -24511,6 +26548,1464 @@ panel1x1:
 	ADDQ        $0x00000040, R12
 	SUBQ        $0x00000001, R13
 	JMP         tile1
+
+done1:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func blocksSplitAVX2x1(args *blockArgs)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·blocksSplitAVX2x1(SB), NOSPLIT, $8-8
+	MOVQ    args+0(FP), DI
+	STMXCSR (SP)
+	LDMXCSR split00009fc0<>+0(SB)
+	MOVQ    32(DI), R8
+	MOVQ    72(DI), R11
+	MOVQ    88(DI), BX
+	MOVQ    56(DI), DX
+	LEAQ    (R8)(R8*2), R9
+	LEAQ    (R8)(R8*4), R10
+	MOVQ    16(DI), R12
+	MOVQ    112(DI), R13
+	MOVQ    $0x00000000, 136(DI)
+	MOVQ    $0x00000000, 168(DI)
+
+group1:
+	CMPQ    R13, $0x00000001
+	JLT     done1
+	TESTQ   $0x00000002, 128(DI)
+	JNE     started1
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	TESTQ   $0x00000001, 128(DI)
+	JEQ     start1
+	MOVQ    24(DI), R14
+	ADDQ    168(DI), R14
+	VMOVUPS (R14), Y0
+	VMOVUPS 32(R14), Y1
+
+start1:
+	MOVQ    R12, R14
+	MOVQ    R14, AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    80(DI), R14
+
+started1:
+	MOVQ 96(DI), R14
+	MOVQ R14, 160(DI)
+	MOVQ (DI), AX
+	MOVQ 8(DI), SI
+	ADDQ 136(DI), SI
+	MOVQ AX, 144(DI)
+	MOVQ SI, 152(DI)
+
+segment1x0:
+	MOVQ 104(DI), CX
+
+block1x0:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	PCALIGN $0x40
+
+pair1x0:
+	VMOVUPS      (SI), Y2
+	VPAND        splitffff0000<>+0(SB), Y2, Y2
+	VBROADCASTSS (AX), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VMOVUPS      (SI), Y2
+	VPSLLD       $0x10, Y2, Y2
+	VBROADCASTSS 131200(AX), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair1x0
+	MOVQ         R12, R14
+	VADDPS       Y0, Y1, Y1
+	VADDPS       (R14), Y1, Y1
+	VMOVUPS      Y1, (R14)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block1x0
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment1x0
+	MOVQ         96(DI), R14
+	MOVQ         R14, 160(DI)
+	MOVQ         (DI), AX
+	MOVQ         8(DI), SI
+	ADDQ         136(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+
+segment1x1:
+	MOVQ 104(DI), CX
+
+block1x1:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	PCALIGN $0x40
+
+pair1x1:
+	VMOVUPS      32(SI), Y2
+	VPAND        splitffff0000<>+0(SB), Y2, Y2
+	VBROADCASTSS (AX), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VMOVUPS      32(SI), Y2
+	VPSLLD       $0x10, Y2, Y2
+	VBROADCASTSS 131200(AX), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair1x1
+	MOVQ         R12, R14
+	VADDPS       Y0, Y1, Y1
+	VADDPS       32(R14), Y1, Y1
+	VMOVUPS      Y1, 32(R14)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block1x1
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment1x1
+	TESTQ        $0x00000004, 128(DI)
+	JEQ          stored1
+	VXORPS       Y15, Y15, Y15
+	MOVQ         R12, R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Y0
+	VMAXPS       Y0, Y15, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         80(DI), R14
+
+stored1:
+	ADDQ $0x00000040, 168(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	SUBQ $0x00000001, R13
+	JMP  group1
+
+done1:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func blocksSplitAVX2x2(args *blockArgs)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·blocksSplitAVX2x2(SB), NOSPLIT, $8-8
+	MOVQ    args+0(FP), DI
+	STMXCSR (SP)
+	LDMXCSR split00009fc0<>+0(SB)
+	MOVQ    32(DI), R8
+	MOVQ    72(DI), R11
+	MOVQ    88(DI), BX
+	MOVQ    56(DI), DX
+	LEAQ    (R8)(R8*2), R9
+	LEAQ    (R8)(R8*4), R10
+	MOVQ    16(DI), R12
+	MOVQ    112(DI), R13
+	MOVQ    $0x00000000, 136(DI)
+	MOVQ    $0x00000000, 168(DI)
+
+group1:
+	CMPQ    R13, $0x00000001
+	JLT     done1
+	TESTQ   $0x00000002, 128(DI)
+	JNE     started1
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	TESTQ   $0x00000001, 128(DI)
+	JEQ     start1
+	MOVQ    24(DI), R14
+	ADDQ    168(DI), R14
+	VMOVUPS (R14), Y0
+	VMOVUPS 32(R14), Y1
+
+start1:
+	MOVQ    R12, R14
+	MOVQ    R14, AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    80(DI), R14
+
+started1:
+	MOVQ 96(DI), R14
+	MOVQ R14, 160(DI)
+	MOVQ (DI), AX
+	MOVQ 8(DI), SI
+	ADDQ 136(DI), SI
+	MOVQ AX, 144(DI)
+	MOVQ SI, 152(DI)
+
+segment1x0:
+	MOVQ 104(DI), CX
+
+block1x0:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	PCALIGN $0x40
+
+pair1x0:
+	VMOVUPS      (SI), Y4
+	VPAND        splitffff0000<>+0(SB), Y4, Y4
+	VBROADCASTSS (AX), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS (AX)(R8*1), Y6
+	VFMADD231PS  Y4, Y6, Y1
+	VMOVUPS      (SI), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VBROADCASTSS 131200(AX), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS 131200(AX)(R8*1), Y6
+	VFMADD231PS  Y4, Y6, Y3
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair1x0
+	MOVQ         R12, R14
+	VADDPS       Y0, Y2, Y2
+	VADDPS       (R14), Y2, Y2
+	VMOVUPS      Y2, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y1, Y3, Y3
+	VADDPS       (R14), Y3, Y3
+	VMOVUPS      Y3, (R14)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block1x0
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment1x0
+	MOVQ         96(DI), R14
+	MOVQ         R14, 160(DI)
+	MOVQ         (DI), AX
+	MOVQ         8(DI), SI
+	ADDQ         136(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+
+segment1x1:
+	MOVQ 104(DI), CX
+
+block1x1:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	PCALIGN $0x40
+
+pair1x1:
+	VMOVUPS      32(SI), Y4
+	VPAND        splitffff0000<>+0(SB), Y4, Y4
+	VBROADCASTSS (AX), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS (AX)(R8*1), Y6
+	VFMADD231PS  Y4, Y6, Y1
+	VMOVUPS      32(SI), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VBROADCASTSS 131200(AX), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS 131200(AX)(R8*1), Y6
+	VFMADD231PS  Y4, Y6, Y3
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair1x1
+	MOVQ         R12, R14
+	VADDPS       Y0, Y2, Y2
+	VADDPS       32(R14), Y2, Y2
+	VMOVUPS      Y2, 32(R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y1, Y3, Y3
+	VADDPS       32(R14), Y3, Y3
+	VMOVUPS      Y3, 32(R14)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block1x1
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment1x1
+	TESTQ        $0x00000004, 128(DI)
+	JEQ          stored1
+	VXORPS       Y15, Y15, Y15
+	MOVQ         R12, R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Y0
+	VMAXPS       Y0, Y15, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Y0
+	VMAXPS       Y0, Y15, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         80(DI), R14
+
+stored1:
+	ADDQ $0x00000040, 168(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	SUBQ $0x00000001, R13
+	JMP  group1
+
+done1:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func blocksSplitAVX2x3(args *blockArgs)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·blocksSplitAVX2x3(SB), NOSPLIT, $8-8
+	MOVQ    args+0(FP), DI
+	STMXCSR (SP)
+	LDMXCSR split00009fc0<>+0(SB)
+	MOVQ    32(DI), R8
+	MOVQ    72(DI), R11
+	MOVQ    88(DI), BX
+	MOVQ    56(DI), DX
+	LEAQ    (R8)(R8*2), R9
+	LEAQ    (R8)(R8*4), R10
+	MOVQ    16(DI), R12
+	MOVQ    112(DI), R13
+	MOVQ    $0x00000000, 136(DI)
+	MOVQ    $0x00000000, 168(DI)
+
+group1:
+	CMPQ    R13, $0x00000001
+	JLT     done1
+	TESTQ   $0x00000002, 128(DI)
+	JNE     started1
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	TESTQ   $0x00000001, 128(DI)
+	JEQ     start1
+	MOVQ    24(DI), R14
+	ADDQ    168(DI), R14
+	VMOVUPS (R14), Y0
+	VMOVUPS 32(R14), Y1
+
+start1:
+	MOVQ    R12, R14
+	MOVQ    R14, AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    80(DI), R14
+
+started1:
+	MOVQ 96(DI), R14
+	MOVQ R14, 160(DI)
+	MOVQ (DI), AX
+	MOVQ 8(DI), SI
+	ADDQ 136(DI), SI
+	MOVQ AX, 144(DI)
+	MOVQ SI, 152(DI)
+
+segment1x0:
+	MOVQ 104(DI), CX
+
+block1x0:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	PCALIGN $0x40
+
+pair1x0:
+	VMOVUPS      (SI), Y6
+	VPAND        splitffff0000<>+0(SB), Y6, Y6
+	VBROADCASTSS (AX), Y7
+	VFMADD231PS  Y6, Y7, Y0
+	VBROADCASTSS (AX)(R8*1), Y8
+	VFMADD231PS  Y6, Y8, Y1
+	VBROADCASTSS (AX)(R8*2), Y7
+	VFMADD231PS  Y6, Y7, Y2
+	VMOVUPS      (SI), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VBROADCASTSS 131200(AX), Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VBROADCASTSS 131200(AX)(R8*1), Y8
+	VFMADD231PS  Y6, Y8, Y4
+	VBROADCASTSS 131200(AX)(R8*2), Y7
+	VFMADD231PS  Y6, Y7, Y5
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair1x0
+	MOVQ         R12, R14
+	VADDPS       Y0, Y3, Y3
+	VADDPS       (R14), Y3, Y3
+	VMOVUPS      Y3, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y1, Y4, Y4
+	VADDPS       (R14), Y4, Y4
+	VMOVUPS      Y4, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y2, Y5, Y5
+	VADDPS       (R14), Y5, Y5
+	VMOVUPS      Y5, (R14)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block1x0
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment1x0
+	MOVQ         96(DI), R14
+	MOVQ         R14, 160(DI)
+	MOVQ         (DI), AX
+	MOVQ         8(DI), SI
+	ADDQ         136(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+
+segment1x1:
+	MOVQ 104(DI), CX
+
+block1x1:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	PCALIGN $0x40
+
+pair1x1:
+	VMOVUPS      32(SI), Y6
+	VPAND        splitffff0000<>+0(SB), Y6, Y6
+	VBROADCASTSS (AX), Y7
+	VFMADD231PS  Y6, Y7, Y0
+	VBROADCASTSS (AX)(R8*1), Y8
+	VFMADD231PS  Y6, Y8, Y1
+	VBROADCASTSS (AX)(R8*2), Y7
+	VFMADD231PS  Y6, Y7, Y2
+	VMOVUPS      32(SI), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VBROADCASTSS 131200(AX), Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VBROADCASTSS 131200(AX)(R8*1), Y8
+	VFMADD231PS  Y6, Y8, Y4
+	VBROADCASTSS 131200(AX)(R8*2), Y7
+	VFMADD231PS  Y6, Y7, Y5
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair1x1
+	MOVQ         R12, R14
+	VADDPS       Y0, Y3, Y3
+	VADDPS       32(R14), Y3, Y3
+	VMOVUPS      Y3, 32(R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y1, Y4, Y4
+	VADDPS       32(R14), Y4, Y4
+	VMOVUPS      Y4, 32(R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y2, Y5, Y5
+	VADDPS       32(R14), Y5, Y5
+	VMOVUPS      Y5, 32(R14)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block1x1
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment1x1
+	TESTQ        $0x00000004, 128(DI)
+	JEQ          stored1
+	VXORPS       Y15, Y15, Y15
+	MOVQ         R12, R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Y0
+	VMAXPS       Y0, Y15, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Y0
+	VMAXPS       Y0, Y15, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Y0
+	VMAXPS       Y0, Y15, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         80(DI), R14
+
+stored1:
+	ADDQ $0x00000040, 168(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	SUBQ $0x00000001, R13
+	JMP  group1
+
+done1:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func blocksSplitAVX2x4(args *blockArgs)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·blocksSplitAVX2x4(SB), NOSPLIT, $8-8
+	MOVQ    args+0(FP), DI
+	STMXCSR (SP)
+	LDMXCSR split00009fc0<>+0(SB)
+	MOVQ    32(DI), R8
+	MOVQ    72(DI), R11
+	MOVQ    88(DI), BX
+	MOVQ    56(DI), DX
+	LEAQ    (R8)(R8*2), R9
+	LEAQ    (R8)(R8*4), R10
+	MOVQ    16(DI), R12
+	MOVQ    112(DI), R13
+	MOVQ    $0x00000000, 136(DI)
+	MOVQ    $0x00000000, 168(DI)
+
+group1:
+	CMPQ    R13, $0x00000001
+	JLT     done1
+	TESTQ   $0x00000002, 128(DI)
+	JNE     started1
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	TESTQ   $0x00000001, 128(DI)
+	JEQ     start1
+	MOVQ    24(DI), R14
+	ADDQ    168(DI), R14
+	VMOVUPS (R14), Y0
+	VMOVUPS 32(R14), Y1
+
+start1:
+	MOVQ    R12, R14
+	MOVQ    R14, AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    80(DI), R14
+
+started1:
+	MOVQ 96(DI), R14
+	MOVQ R14, 160(DI)
+	MOVQ (DI), AX
+	MOVQ 8(DI), SI
+	ADDQ 136(DI), SI
+	MOVQ AX, 144(DI)
+	MOVQ SI, 152(DI)
+
+segment1x0:
+	MOVQ 104(DI), CX
+
+block1x0:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	PCALIGN $0x40
+
+pair1x0:
+	VMOVUPS      (SI), Y8
+	VPAND        splitffff0000<>+0(SB), Y8, Y8
+	VBROADCASTSS (AX), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VBROADCASTSS (AX)(R8*1), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VBROADCASTSS (AX)(R8*2), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VBROADCASTSS (AX)(R9*1), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VMOVUPS      (SI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VBROADCASTSS 131200(AX), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VBROADCASTSS 131200(AX)(R8*1), Y10
+	VFMADD231PS  Y8, Y10, Y5
+	VBROADCASTSS 131200(AX)(R8*2), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VBROADCASTSS 131200(AX)(R9*1), Y10
+	VFMADD231PS  Y8, Y10, Y7
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair1x0
+	MOVQ         R12, R14
+	VADDPS       Y0, Y4, Y4
+	VADDPS       (R14), Y4, Y4
+	VMOVUPS      Y4, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y1, Y5, Y5
+	VADDPS       (R14), Y5, Y5
+	VMOVUPS      Y5, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y2, Y6, Y6
+	VADDPS       (R14), Y6, Y6
+	VMOVUPS      Y6, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y3, Y7, Y7
+	VADDPS       (R14), Y7, Y7
+	VMOVUPS      Y7, (R14)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block1x0
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment1x0
+	MOVQ         96(DI), R14
+	MOVQ         R14, 160(DI)
+	MOVQ         (DI), AX
+	MOVQ         8(DI), SI
+	ADDQ         136(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+
+segment1x1:
+	MOVQ 104(DI), CX
+
+block1x1:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	PCALIGN $0x40
+
+pair1x1:
+	VMOVUPS      32(SI), Y8
+	VPAND        splitffff0000<>+0(SB), Y8, Y8
+	VBROADCASTSS (AX), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VBROADCASTSS (AX)(R8*1), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VBROADCASTSS (AX)(R8*2), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VBROADCASTSS (AX)(R9*1), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VMOVUPS      32(SI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VBROADCASTSS 131200(AX), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VBROADCASTSS 131200(AX)(R8*1), Y10
+	VFMADD231PS  Y8, Y10, Y5
+	VBROADCASTSS 131200(AX)(R8*2), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VBROADCASTSS 131200(AX)(R9*1), Y10
+	VFMADD231PS  Y8, Y10, Y7
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair1x1
+	MOVQ         R12, R14
+	VADDPS       Y0, Y4, Y4
+	VADDPS       32(R14), Y4, Y4
+	VMOVUPS      Y4, 32(R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y1, Y5, Y5
+	VADDPS       32(R14), Y5, Y5
+	VMOVUPS      Y5, 32(R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y2, Y6, Y6
+	VADDPS       32(R14), Y6, Y6
+	VMOVUPS      Y6, 32(R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y3, Y7, Y7
+	VADDPS       32(R14), Y7, Y7
+	VMOVUPS      Y7, 32(R14)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block1x1
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment1x1
+	TESTQ        $0x00000004, 128(DI)
+	JEQ          stored1
+	VXORPS       Y15, Y15, Y15
+	MOVQ         R12, R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Y0
+	VMAXPS       Y0, Y15, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Y0
+	VMAXPS       Y0, Y15, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Y0
+	VMAXPS       Y0, Y15, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Y0
+	VMAXPS       Y0, Y15, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         80(DI), R14
+
+stored1:
+	ADDQ $0x00000040, 168(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	SUBQ $0x00000001, R13
+	JMP  group1
+
+done1:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func blocksSplitAVX2x5(args *blockArgs)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·blocksSplitAVX2x5(SB), NOSPLIT, $8-8
+	MOVQ    args+0(FP), DI
+	STMXCSR (SP)
+	LDMXCSR split00009fc0<>+0(SB)
+	MOVQ    32(DI), R8
+	MOVQ    72(DI), R11
+	MOVQ    88(DI), BX
+	MOVQ    56(DI), DX
+	LEAQ    (R8)(R8*2), R9
+	LEAQ    (R8)(R8*4), R10
+	MOVQ    16(DI), R12
+	MOVQ    112(DI), R13
+	MOVQ    $0x00000000, 136(DI)
+	MOVQ    $0x00000000, 168(DI)
+
+group1:
+	CMPQ    R13, $0x00000001
+	JLT     done1
+	TESTQ   $0x00000002, 128(DI)
+	JNE     started1
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	TESTQ   $0x00000001, 128(DI)
+	JEQ     start1
+	MOVQ    24(DI), R14
+	ADDQ    168(DI), R14
+	VMOVUPS (R14), Y0
+	VMOVUPS 32(R14), Y1
+
+start1:
+	MOVQ    R12, R14
+	MOVQ    R14, AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    80(DI), R14
+
+started1:
+	MOVQ 96(DI), R14
+	MOVQ R14, 160(DI)
+	MOVQ (DI), AX
+	MOVQ 8(DI), SI
+	ADDQ 136(DI), SI
+	MOVQ AX, 144(DI)
+	MOVQ SI, 152(DI)
+
+segment1x0:
+	MOVQ 104(DI), CX
+
+block1x0:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	PCALIGN $0x40
+
+pair1x0:
+	VMOVUPS      (SI), Y10
+	VPAND        splitffff0000<>+0(SB), Y10, Y10
+	VBROADCASTSS (AX), Y11
+	VFMADD231PS  Y10, Y11, Y0
+	VBROADCASTSS (AX)(R8*1), Y12
+	VFMADD231PS  Y10, Y12, Y1
+	VBROADCASTSS (AX)(R8*2), Y11
+	VFMADD231PS  Y10, Y11, Y2
+	VBROADCASTSS (AX)(R9*1), Y12
+	VFMADD231PS  Y10, Y12, Y3
+	VBROADCASTSS (AX)(R8*4), Y11
+	VFMADD231PS  Y10, Y11, Y4
+	VMOVUPS      (SI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VBROADCASTSS 131200(AX), Y11
+	VFMADD231PS  Y10, Y11, Y5
+	VBROADCASTSS 131200(AX)(R8*1), Y12
+	VFMADD231PS  Y10, Y12, Y6
+	VBROADCASTSS 131200(AX)(R8*2), Y11
+	VFMADD231PS  Y10, Y11, Y7
+	VBROADCASTSS 131200(AX)(R9*1), Y12
+	VFMADD231PS  Y10, Y12, Y8
+	VBROADCASTSS 131200(AX)(R8*4), Y11
+	VFMADD231PS  Y10, Y11, Y9
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair1x0
+	MOVQ         R12, R14
+	VADDPS       Y0, Y5, Y5
+	VADDPS       (R14), Y5, Y5
+	VMOVUPS      Y5, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y1, Y6, Y6
+	VADDPS       (R14), Y6, Y6
+	VMOVUPS      Y6, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y2, Y7, Y7
+	VADDPS       (R14), Y7, Y7
+	VMOVUPS      Y7, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y3, Y8, Y8
+	VADDPS       (R14), Y8, Y8
+	VMOVUPS      Y8, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y4, Y9, Y9
+	VADDPS       (R14), Y9, Y9
+	VMOVUPS      Y9, (R14)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block1x0
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment1x0
+	MOVQ         96(DI), R14
+	MOVQ         R14, 160(DI)
+	MOVQ         (DI), AX
+	MOVQ         8(DI), SI
+	ADDQ         136(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+
+segment1x1:
+	MOVQ 104(DI), CX
+
+block1x1:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	PCALIGN $0x40
+
+pair1x1:
+	VMOVUPS      32(SI), Y10
+	VPAND        splitffff0000<>+0(SB), Y10, Y10
+	VBROADCASTSS (AX), Y11
+	VFMADD231PS  Y10, Y11, Y0
+	VBROADCASTSS (AX)(R8*1), Y12
+	VFMADD231PS  Y10, Y12, Y1
+	VBROADCASTSS (AX)(R8*2), Y11
+	VFMADD231PS  Y10, Y11, Y2
+	VBROADCASTSS (AX)(R9*1), Y12
+	VFMADD231PS  Y10, Y12, Y3
+	VBROADCASTSS (AX)(R8*4), Y11
+	VFMADD231PS  Y10, Y11, Y4
+	VMOVUPS      32(SI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VBROADCASTSS 131200(AX), Y11
+	VFMADD231PS  Y10, Y11, Y5
+	VBROADCASTSS 131200(AX)(R8*1), Y12
+	VFMADD231PS  Y10, Y12, Y6
+	VBROADCASTSS 131200(AX)(R8*2), Y11
+	VFMADD231PS  Y10, Y11, Y7
+	VBROADCASTSS 131200(AX)(R9*1), Y12
+	VFMADD231PS  Y10, Y12, Y8
+	VBROADCASTSS 131200(AX)(R8*4), Y11
+	VFMADD231PS  Y10, Y11, Y9
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair1x1
+	MOVQ         R12, R14
+	VADDPS       Y0, Y5, Y5
+	VADDPS       32(R14), Y5, Y5
+	VMOVUPS      Y5, 32(R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y1, Y6, Y6
+	VADDPS       32(R14), Y6, Y6
+	VMOVUPS      Y6, 32(R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y2, Y7, Y7
+	VADDPS       32(R14), Y7, Y7
+	VMOVUPS      Y7, 32(R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y3, Y8, Y8
+	VADDPS       32(R14), Y8, Y8
+	VMOVUPS      Y8, 32(R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y4, Y9, Y9
+	VADDPS       32(R14), Y9, Y9
+	VMOVUPS      Y9, 32(R14)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block1x1
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment1x1
+	TESTQ        $0x00000004, 128(DI)
+	JEQ          stored1
+	VXORPS       Y15, Y15, Y15
+	MOVQ         R12, R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Y0
+	VMAXPS       Y0, Y15, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Y0
+	VMAXPS       Y0, Y15, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Y0
+	VMAXPS       Y0, Y15, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Y0
+	VMAXPS       Y0, Y15, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Y0
+	VMAXPS       Y0, Y15, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         80(DI), R14
+
+stored1:
+	ADDQ $0x00000040, 168(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	SUBQ $0x00000001, R13
+	JMP  group1
+
+done1:
+	LDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func blocksSplitAVX2x6(args *blockArgs)
+// Requires: AVX, AVX2, CMOV, FMA3, SSE
+TEXT ·blocksSplitAVX2x6(SB), NOSPLIT, $8-8
+	MOVQ    args+0(FP), DI
+	STMXCSR (SP)
+	LDMXCSR split00009fc0<>+0(SB)
+	MOVQ    32(DI), R8
+	MOVQ    72(DI), R11
+	MOVQ    88(DI), BX
+	MOVQ    56(DI), DX
+	LEAQ    (R8)(R8*2), R9
+	LEAQ    (R8)(R8*4), R10
+	MOVQ    16(DI), R12
+	MOVQ    112(DI), R13
+	MOVQ    $0x00000000, 136(DI)
+	MOVQ    $0x00000000, 168(DI)
+
+group1:
+	CMPQ    R13, $0x00000001
+	JLT     done1
+	TESTQ   $0x00000002, 128(DI)
+	JNE     started1
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	TESTQ   $0x00000001, 128(DI)
+	JEQ     start1
+	MOVQ    24(DI), R14
+	ADDQ    168(DI), R14
+	VMOVUPS (R14), Y0
+	VMOVUPS 32(R14), Y1
+
+start1:
+	MOVQ    R12, R14
+	MOVQ    R14, AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    80(DI), R14
+	MOVQ    R14, AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    80(DI), R14
+
+started1:
+	MOVQ 96(DI), R14
+	MOVQ R14, 160(DI)
+	MOVQ (DI), AX
+	MOVQ 8(DI), SI
+	ADDQ 136(DI), SI
+	MOVQ AX, 144(DI)
+	MOVQ SI, 152(DI)
+
+segment1x0:
+	MOVQ 104(DI), CX
+
+block1x0:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	PCALIGN $0x40
+
+pair1x0:
+	VMOVUPS      (SI), Y12
+	VPAND        splitffff0000<>+0(SB), Y12, Y12
+	VBROADCASTSS (AX), Y13
+	VFMADD231PS  Y12, Y13, Y0
+	VBROADCASTSS (AX)(R8*1), Y14
+	VFMADD231PS  Y12, Y14, Y1
+	VBROADCASTSS (AX)(R8*2), Y13
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS (AX)(R9*1), Y14
+	VFMADD231PS  Y12, Y14, Y3
+	VBROADCASTSS (AX)(R8*4), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (AX)(R10*1), Y14
+	VFMADD231PS  Y12, Y14, Y5
+	VMOVUPS      (SI), Y12
+	VPSLLD       $0x10, Y12, Y12
+	VBROADCASTSS 131200(AX), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS 131200(AX)(R8*1), Y14
+	VFMADD231PS  Y12, Y14, Y7
+	VBROADCASTSS 131200(AX)(R8*2), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS 131200(AX)(R9*1), Y14
+	VFMADD231PS  Y12, Y14, Y9
+	VBROADCASTSS 131200(AX)(R8*4), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS 131200(AX)(R10*1), Y14
+	VFMADD231PS  Y12, Y14, Y11
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair1x0
+	MOVQ         R12, R14
+	VADDPS       Y0, Y6, Y6
+	VADDPS       (R14), Y6, Y6
+	VMOVUPS      Y6, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y1, Y7, Y7
+	VADDPS       (R14), Y7, Y7
+	VMOVUPS      Y7, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y2, Y8, Y8
+	VADDPS       (R14), Y8, Y8
+	VMOVUPS      Y8, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y3, Y9, Y9
+	VADDPS       (R14), Y9, Y9
+	VMOVUPS      Y9, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y4, Y10, Y10
+	VADDPS       (R14), Y10, Y10
+	VMOVUPS      Y10, (R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y5, Y11, Y11
+	VADDPS       (R14), Y11, Y11
+	VMOVUPS      Y11, (R14)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block1x0
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment1x0
+	MOVQ         96(DI), R14
+	MOVQ         R14, 160(DI)
+	MOVQ         (DI), AX
+	MOVQ         8(DI), SI
+	ADDQ         136(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+
+segment1x1:
+	MOVQ 104(DI), CX
+
+block1x1:
+	MOVQ    $0x00000010, R15
+	CMPQ    CX, R15
+	CMOVQLT CX, R15
+	SUBQ    R15, CX
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	PCALIGN $0x40
+
+pair1x1:
+	VMOVUPS      32(SI), Y12
+	VPAND        splitffff0000<>+0(SB), Y12, Y12
+	VBROADCASTSS (AX), Y13
+	VFMADD231PS  Y12, Y13, Y0
+	VBROADCASTSS (AX)(R8*1), Y14
+	VFMADD231PS  Y12, Y14, Y1
+	VBROADCASTSS (AX)(R8*2), Y13
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS (AX)(R9*1), Y14
+	VFMADD231PS  Y12, Y14, Y3
+	VBROADCASTSS (AX)(R8*4), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (AX)(R10*1), Y14
+	VFMADD231PS  Y12, Y14, Y5
+	VMOVUPS      32(SI), Y12
+	VPSLLD       $0x10, Y12, Y12
+	VBROADCASTSS 131200(AX), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS 131200(AX)(R8*1), Y14
+	VFMADD231PS  Y12, Y14, Y7
+	VBROADCASTSS 131200(AX)(R8*2), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS 131200(AX)(R9*1), Y14
+	VFMADD231PS  Y12, Y14, Y9
+	VBROADCASTSS 131200(AX)(R8*4), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS 131200(AX)(R10*1), Y14
+	VFMADD231PS  Y12, Y14, Y11
+	ADDQ         $0x04, AX
+	ADDQ         DX, SI
+	DECQ         R15
+	JNE          pair1x1
+	MOVQ         R12, R14
+	VADDPS       Y0, Y6, Y6
+	VADDPS       32(R14), Y6, Y6
+	VMOVUPS      Y6, 32(R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y1, Y7, Y7
+	VADDPS       32(R14), Y7, Y7
+	VMOVUPS      Y7, 32(R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y2, Y8, Y8
+	VADDPS       32(R14), Y8, Y8
+	VMOVUPS      Y8, 32(R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y3, Y9, Y9
+	VADDPS       32(R14), Y9, Y9
+	VMOVUPS      Y9, 32(R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y4, Y10, Y10
+	VADDPS       32(R14), Y10, Y10
+	VMOVUPS      Y10, 32(R14)
+	ADDQ         80(DI), R14
+	VADDPS       Y5, Y11, Y11
+	VADDPS       32(R14), Y11, Y11
+	VMOVUPS      Y11, 32(R14)
+	ADDQ         40(DI), AX
+	SUBQ         $0x40, AX
+	TESTQ        CX, CX
+	JNE          block1x1
+	MOVQ         144(DI), AX
+	MOVQ         152(DI), SI
+	ADDQ         48(DI), AX
+	ADDQ         64(DI), SI
+	MOVQ         AX, 144(DI)
+	MOVQ         SI, 152(DI)
+	DECQ         160(DI)
+	JNE          segment1x1
+	TESTQ        $0x00000004, 128(DI)
+	JEQ          stored1
+	VXORPS       Y15, Y15, Y15
+	MOVQ         R12, R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Y0
+	VMAXPS       Y0, Y15, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Y0
+	VMAXPS       Y0, Y15, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Y0
+	VMAXPS       Y0, Y15, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Y0
+	VMAXPS       Y0, Y15, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Y0
+	VMAXPS       Y0, Y15, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         80(DI), R14
+	MOVQ         R14, AX
+	VMOVUPS      (AX), Y0
+	VMAXPS       Y0, Y15, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         80(DI), R14
+
+stored1:
+	ADDQ $0x00000040, 168(DI)
+	ADDQ 88(DI), R12
+	MOVQ 72(DI), R14
+	ADDQ R14, 136(DI)
+	SUBQ $0x00000001, R13
+	JMP  group1
 
 done1:
 	LDMXCSR (SP)

@@ -97,6 +97,24 @@ func ntSplitAVX512x10(args *ntArgs)
 //go:noescape
 func ntSplitAVX512x12(args *ntArgs)
 
+//go:noescape
+func blocksSplitAVX512x1(args *blockArgs)
+
+//go:noescape
+func blocksSplitAVX512x2(args *blockArgs)
+
+//go:noescape
+func blocksSplitAVX512x3(args *blockArgs)
+
+//go:noescape
+func blocksSplitAVX512x4(args *blockArgs)
+
+//go:noescape
+func blocksSplitAVX512x5(args *blockArgs)
+
+//go:noescape
+func blocksSplitAVX512x6(args *blockArgs)
+
 // pairsSplitAVX512 writes the halves of groups of 16 pairs, as floats, to two planes.
 //
 //go:noescape
@@ -155,6 +173,24 @@ func ntSplitAVX2x2(args *ntArgs)
 
 //go:noescape
 func ntSplitAVX2x3(args *ntArgs)
+
+//go:noescape
+func blocksSplitAVX2x1(args *blockArgs)
+
+//go:noescape
+func blocksSplitAVX2x2(args *blockArgs)
+
+//go:noescape
+func blocksSplitAVX2x3(args *blockArgs)
+
+//go:noescape
+func blocksSplitAVX2x4(args *blockArgs)
+
+//go:noescape
+func blocksSplitAVX2x5(args *blockArgs)
+
+//go:noescape
+func blocksSplitAVX2x6(args *blockArgs)
 
 // pairsSplitAVX2 writes the halves of groups of 16 pairs, as floats, to two planes.
 //

@@ -50,14 +50,10 @@ func (p *Precision) Set(name string) error {
 // Check returns an error, of one line, if the processor at the level in use cannot
 // train with the precision.
 func (p Precision) Check() error {
-	switch p {
-	case FP32:
-	case BF16:
-		return kernels.CheckBF16()
-	case BF16AMX:
-		return kernels.CheckBlocks()
+	if p == FP32 {
+		return nil
 	}
-	return nil
+	return kernels.CheckBF16()
 }
 
 // WithPrecision returns the model with products in that precision, in training and

@@ -70,14 +70,14 @@ func estimateLine(c workdir.Cost) string {
 		if kernels.Current() == kernels.AMX {
 			faster = nn.BF16AMX
 		}
-		line += fmt.Sprintf("bf16: this CPU multiplies bf16 at %.0f %% of the speed of fp32; precision = %q is likely faster\n",
-			100*c.BF16Share, faster)
+		line += fmt.Sprintf("bf16: this CPU multiplies bf16 no faster than fp32; precision = %q is likely faster\n", faster)
 	}
 	return line
 }
 
-// slowBF16 is the share of float32's speed below which a study in bf16 is told so.
-const slowBF16 = 0.9
+// slowBF16 is the share of float32's speed below which a study in bf16 is told so: rounding
+// takes time, too.
+const slowBF16 = 1.25
 
 // inWords says a time as people do: "about 41 minutes".
 func inWords(seconds float64) string {

@@ -38,9 +38,9 @@ type Config struct {
 	// Haiku or GPT-2, or a .safetensors file with the weights; default: the model's own; a layer's own
 	// init takes precedence
 	Init string `toml:"init" also:"initializer initialization pretrained checkpoint"`
-	// format of the operands of matrix products, all else being fp32: bf16, fastest on AMD Zen 4 and
-	// later and everywhere of the same bits, or bf16-amx, with sums in another order, for Intel Xeons since
-	// Sapphire Rapids (AMX, on Linux); --cpu generic computes the bits of both slowly
+	// format of the operands of matrix products, all else being fp32: bf16, faster on AMD Zen 4 and later
+	// (AVX512_BF16), or bf16-amx, with sums in another order, on Intel Xeons since Sapphire Rapids (AMX, on
+	// Linux); each has the same bits on every amd64 processor, and with --cpu generic, slowly
 	Precision string `toml:"precision" of:"fp32 bf16 bf16-amx" also:"dtype amp mixed_precision"`
 	// number of rounds of fedfast run; a study has budget.rounds
 	Rounds int `toml:"rounds" by:"run" in:"[1, inf)" also:"num_rounds communication_rounds iterations"`

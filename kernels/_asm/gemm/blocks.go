@@ -8,6 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 
 	"github.com/fedfast/fedfast/kernels/_asm/dot"
+	"github.com/fedfast/fedfast/kernels/_asm/level"
 )
 
 // Offsets in blockArgs.
@@ -36,7 +37,7 @@ func field(at int) Mem { return Mem{Base: args, Disp: at} }
 
 // groups writes the loop over the panels, the widest groups first: body computes one of a group's tiles, whose rows of
 // C hold what it starts from.
-func groups(sizes []int, rows func(name string, each func()), body func(n int)) {
+func groups(v isa, sizes []int, rows func(name string, each func()), body func(n int)) {
 	fields(cp, blC, panels, blPanels)
 	MOVQ(U32(0), field(blBAt))
 	MOVQ(U32(0), field(blBiasAt))
@@ -49,29 +50,31 @@ func groups(sizes []int, rows func(name string, each func()), body func(n int)) 
 		// Zeros, the bias, or what is there.
 		TESTQ(U32(modeAccumulate), field(blMode))
 		JNE(LabelRef(label("started")))
-		for p := range n {
-			VPXORD(zmm[p], zmm[p], zmm[p])
+		vecs := n * v.perPa
+		for j := range vecs {
+			v.clear(v.reg(j))
 		}
 		TESTQ(U32(modeBias), field(blMode))
 		JEQ(LabelRef(label("start")))
 		MOVQ(field(blBias), tmp)
 		ADDQ(field(blBiasAt), tmp)
-		for p := range n {
-			VMOVUPS(Mem{Base: tmp, Disp: 64 * p}, zmm[p])
+		for j := range vecs {
+			VMOVUPS(Mem{Base: tmp, Disp: v.bytes() * j}, v.reg(j))
 		}
 		Label(label("start"))
-		eachRow(label("startrow"), n, rows, func(p int, m Mem) { VMOVUPS(zmm[p], m) })
+		eachRow(v, label("startrow"), vecs, rows, func(j int, m Mem) { VMOVUPS(v.reg(j), m) })
 		Label(label("started"))
 
 		body(n)
 
 		TESTQ(U32(modeReLU), field(blMode))
 		JEQ(LabelRef(label("stored")))
-		VPXORD(reg.Z31, reg.Z31, reg.Z31)
-		eachRow(label("relu"), n, rows, func(p int, m Mem) {
-			VMOVUPS(m, zmm[p])
-			VMAXPS(zmm[p], reg.Z31, zmm[p]) // keeps NaN and -0
-			VMOVUPS(zmm[p], m)
+		zero := v.reg(15)
+		v.clear(zero)
+		eachRow(v, label("relu"), vecs, rows, func(j int, m Mem) {
+			VMOVUPS(m, v.reg(j))
+			VMAXPS(v.reg(j), zero, v.reg(j)) // keeps NaN and -0
+			VMOVUPS(v.reg(j), m)
 		})
 		Label(label("stored"))
 		ADDQ(U32(uint32(64*n)), field(blBiasAt))
@@ -87,23 +90,22 @@ func groups(sizes []int, rows func(name string, each func()), body func(n int)) 
 }
 
 // eachRow does something with the vectors of a row of C, for all rows.
-func eachRow(label string, n int, rows func(name string, each func()), do func(p int, m Mem)) {
+func eachRow(v isa, label string, vecs int, rows func(name string, each func()), do func(j int, m Mem)) {
 	MOVQ(cp, tmp)
 	rows(label, func() {
 		MOVQ(tmp, a0)
-		for p := range n {
-			do(p, Mem{Base: a0})
-			if p+1 < n {
+		for j := range vecs {
+			if j > 0 && j%v.perPa == 0 {
 				ADDQ(field(blCPanel), a0)
 			}
+			do(j, Mem{Base: a0, Disp: v.bytes() * (j % v.perPa)})
 		}
 		ADDQ(field(blLdc), tmp)
 	})
 }
 
 // segments writes the loop over the segments, whose starts in A and B are in a0 and bp.
-func segments(n int, body func()) {
-	label := fmt.Sprintf("segment%d", n)
+func segments(label string, body func()) {
 	fields(tmp, blSegs)
 	MOVQ(tmp, field(blSegsLeft))
 	fields(a0, blA, bp, blB)
@@ -135,7 +137,7 @@ func amx() {
 		DECQ(count)
 		JNE(LabelRef(label))
 	}
-	groups([]int{4, 2, 1}, rows, func(n int) {
+	groups(avx512, []int{4, 2, 1}, rows, func(n int) {
 		label := func(name string) string { return fmt.Sprintf("%s%d", name, n) }
 		eachTile := func(do func(p byte)) {
 			MOVQ(cp, at)
@@ -162,7 +164,7 @@ func amx() {
 		fields(stride, blLdb)
 		MOVQ(stride, block)
 		SHLQ(Imm(4), block)
-		segments(n, func() {
+		segments(label("segment"), func() {
 			fields(count, blK)
 			SUBQ(Imm(pairsOfBlock), count)
 			JLT(LabelRef(label("rest")))
@@ -182,4 +184,96 @@ func amx() {
 	})
 	dot.Release()
 	end()
+}
+
+// blockHeights are the rows of the tiles of split pairs.
+const blockHeights = 6
+
+// Registers of such a tile.
+var (
+	ldb            = reg.RDX
+	bPanel, cPanel = reg.R11, reg.RBX
+	blockLeft      = reg.R15 // pairs
+)
+
+// blocks writes the function of a tile of split pairs, whose blocks have a register for the sum of either half.
+func (v isa) blocks(rows int) {
+	begin(fmt.Sprintf("blocks%sx%d", v.name, rows), "(args *blockArgs)", "", "args", args)
+	v.keepModes()
+	fields(lda, blLda, bPanel, blBPanel, cPanel, blCPanel, ldb, blLdb)
+	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
+	LEAQ(Mem{Base: lda, Index: lda, Scale: 4}, lda5)
+	each := func(_ string, row func()) {
+		for range rows {
+			row()
+		}
+	}
+	sizes := []int{1}
+	if v.zmm {
+		sizes = []int{2, 1}
+	}
+	groups(v, sizes, each, func(n int) {
+		for h := range v.perPa { // with fewer registers, half a panel at a time
+			v.blockSums(rows, n, h)
+		}
+	})
+	v.end()
+}
+
+// blockSums adds the blocks of all segments to C, for vector h of each of n panels.
+func (v isa) blockSums(rows, n, h int) {
+	label := func(name string) string { return fmt.Sprintf("%s%dx%d", name, n, h) }
+	acc := func(p part, i, j int) reg.Register { return v.reg((int(p-high)*rows+i)*n + j) }
+	at := func(base, panel reg.GPPhysical, j int) Mem {
+		if j == 0 {
+			return Mem{Base: base, Disp: h * v.bytes()}
+		}
+		return Mem{Base: base, Index: panel, Scale: 1, Disp: h * v.bytes()}
+	}
+	free := 2 * rows * n
+	segments(label("segment"), func() {
+		fields(count, blK)
+		Label(label("block"))
+		MOVQ(U32(pairsOfBlock), blockLeft)
+		CMPQ(count, blockLeft)
+		CMOVQLT(count, blockLeft)
+		SUBQ(blockLeft, count)
+		for i := range free {
+			v.clear(v.reg(i))
+		}
+		level.Align()
+		Label(label("pair"))
+		for _, p := range v.parts() {
+			for j := range n {
+				p.load(at(bp, bPanel, j), v.reg(free+j))
+			}
+			for i := range rows {
+				x := v.reg(free + n + i%2)
+				VBROADCASTSS(p.of(rowOf(i)), x)
+				for j := range n {
+					VFMADD231PS(v.reg(free+j), x, acc(p, i, j))
+				}
+			}
+		}
+		ADDQ(Imm(4), a0)
+		ADDQ(ldb, bp)
+		DECQ(blockLeft)
+		JNE(LabelRef(label("pair")))
+		MOVQ(cp, tmp)
+		for i := range rows {
+			for j := range n {
+				sum, c := acc(low, i, j), at(tmp, cPanel, j)
+				VADDPS(acc(high, i, j), sum, sum)
+				VADDPS(c, sum, sum)
+				VMOVUPS(sum, c)
+			}
+			if i+1 < rows {
+				ADDQ(field(blLdc), tmp)
+			}
+		}
+		ADDQ(field(blANext), a0)
+		SUBQ(Imm(4*pairsOfBlock), a0)
+		TESTQ(count, count)
+		JNE(LabelRef(label("block")))
+	})
 }

@@ -25,6 +25,9 @@ func writeSplit() {
 	}
 	for _, isa := range split {
 		isa.write()
+		for rows := range blockHeights {
+			isa.blocks(rows + 1)
+		}
 		halves := isa
 		halves.split = false // it needs no modes
 		halves.each("pairs"+isa.name, "writes the halves of groups of 16 pairs, as floats, to two planes.", func(dst Mem) {

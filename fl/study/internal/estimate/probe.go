@@ -156,8 +156,8 @@ func (p *Probe) time(f func()) time.Duration {
 func Evaluated(m *nn.Model, n float64) float64 { return n * forward(m) }
 
 // BF16Share returns how many operations of products of bf16 this processor does in the
-// time of one of float32, at the level in use: 2 on AMD's Zen 4, half of one on Intel's
-// Xeons, whose fast unit for bf16 is another (AMX). Each is the best of a few samples of
+// time of one of float32, at the level in use: 2 on AMD's Zen 4, 1 where float32's
+// multiply-adds do them. Each is the best of a few samples of
 // half a millisecond. It is 0 where they cannot be timed.
 func (p *Probe) BF16Share() float64 {
 	bf16, fp32 := p.best(kernels.PeakBF16), p.best(kernels.PeakProbe)

@@ -1,13 +1,8 @@
+//go:build !purego
+
 package kernels
 
 import "sync"
-
-// blockPairs is how many pairs of a sum are a block: 32 numbers. NN.Blocks and TN.Blocks have
-// each segment of a sum in such blocks, the last one as it comes: from 0, the products of
-// the low halves and those of the high halves are one chain of fused multiply-adds each;
-// then both chains are added, and their sum to what was there. Numbers below the normal
-// ones count as zeros, before and after each of these operations, as in [Dot2].
-const blockPairs = 16
 
 // blockArgs is what a function of products in blocks reads: a tile of rows of C over some
 // panels. Distances are in bytes. Its offsets are known to _asm/gemm.
@@ -42,11 +37,19 @@ const (
 // blockSpace is memory for turned pairs, which on a stack would be cleared for each product.
 var blockSpace = sync.Pool{New: func() any { return new([blockFloats + Width]float32) }}
 
-// tilesAMX multiplies in blocks by a function for up to blockRows rows.
-type tilesAMX func(*blockArgs)
+// blockTiles multiplies in blocks, by the functions on split pairs or, without, by AMX.
+type blockTiles struct{ split *splitTiles }
 
-// nn is GemmNN.
-func (t tilesAMX) nn(g *NN) {
+// function returns that for some rows, and the most rows there are functions for.
+func (t blockTiles) function(rows int) (f func(*blockArgs), most int) {
+	if t.split == nil {
+		return blocksAMX, blockRows
+	}
+	return t.split.blocks[rows-1], len(t.split.blocks)
+}
+
+// nn is GemmNN. With split pairs, A is planes.
+func (t blockTiles) nn(g *NN) {
 	if g.Segs*g.K == 0 {
 		nnGeneric(g)
 		return
@@ -56,8 +59,10 @@ func (t tilesAMX) nn(g *NN) {
 		ldb: 4 * Width, bSeg: 4 * Width * g.K, bPanel: 4 * Width * g.BRows,
 		ldc: 4 * g.Ldc, cPanel: 4 * Width, segs: g.Segs, k: g.K, mode: g.args().mode,
 	}
-	for i := 0; i < g.M; i += blockRows {
-		args.a, args.rows = &g.A[i*g.Lda], min(blockRows, g.M-i)
+	_, most := t.function(1)
+	for i := 0; i < g.M; i += args.rows {
+		args.rows, _ = evenly(g.M-i, most)
+		args.a = &g.A[i*g.Lda]
 		t.panels(&args, g.N/Width, func(p int) {
 			args.b, args.c = &g.B[p*g.BRows*Width], &g.C[i*g.Ldc+p*Width]
 			if g.Bias != nil {
@@ -68,7 +73,7 @@ func (t tilesAMX) nn(g *NN) {
 }
 
 // tn is GemmTN. It turns A, 16 of its columns at a time.
-func (t tilesAMX) tn(g *TN) {
+func (t blockTiles) tn(g *TN) {
 	if g.Segs*g.M == 0 {
 		tnGeneric(g)
 		return
@@ -76,14 +81,21 @@ func (t tilesAMX) tn(g *TN) {
 	space := blockSpace.Get().(*[blockFloats + Width]float32)
 	defer blockSpace.Put(space)
 	a := aligned(space[:])
+	_, most := t.function(1)
+	var planes []float32
+	if t.split != nil {
+		p, x := takeSplit()
+		defer splitPool.Put(p)
+		planes = x
+	}
 	run := min((g.M+blockPairs-1)&^(blockPairs-1), blockFloats/Width)
 	segs := blockFloats / Width / run
 	args := blockArgs{
-		a: &a[0], lda: 4 * Width, aNext: 4 * Width * Width, aSeg: 4 * Width * run,
+		lda: 4 * Width, aNext: 4 * Width * Width, aSeg: 4 * Width * run,
 		ldb: 4 * g.Ldg, bSeg: 4 * g.GSeg, bPanel: 4 * Width, ldc: 4 * Width, cPanel: 4 * Width * g.CRows,
 	}
 	for k := 0; k < g.K; k += Width {
-		args.rows = min(Width, g.K-k)
+		cols := min(Width, g.K-k)
 		if args.mode = 0; g.Accumulate {
 			args.mode = modeAccumulate
 		}
@@ -91,11 +103,20 @@ func (t tilesAMX) tn(g *TN) {
 			for m := 0; m < g.M; m += run {
 				args.segs, args.k = min(segs, g.Segs-s), min(run, g.M-m)
 				for j := range args.segs {
-					turn(a[j*run*Width:], g.A[(s+j)*g.ASeg+m*g.Lda+k:], g.Lda, args.k, args.rows)
+					turn(a[j*run*Width:], g.A[(s+j)*g.ASeg+m*g.Lda+k:], g.Lda, args.k, cols)
 				}
-				t.panels(&args, g.N/Width, func(p int) {
-					args.b, args.c = &g.G[s*g.GSeg+m*g.Ldg+p*Width], &g.C[(p*g.CRows+k)*Width]
-				})
+				x := a
+				if t.split != nil {
+					x = planes
+					t.split.splitPairs(planes, a[:args.segs*run*Width])
+				}
+				for i := 0; i < cols; i += args.rows {
+					args.rows, _ = evenly(cols-i, most)
+					args.a = &x[i*Width]
+					t.panels(&args, g.N/Width, func(p int) {
+						args.b, args.c = &g.G[s*g.GSeg+m*g.Ldg+p*Width], &g.C[(p*g.CRows+k+i)*Width]
+					})
+				}
 				args.mode = modeAccumulate
 			}
 		}
@@ -103,7 +124,7 @@ func (t tilesAMX) tn(g *TN) {
 }
 
 // panels runs args over n panels, some a call, the first of which at sets.
-func (t tilesAMX) panels(args *blockArgs, n int, at func(p int)) {
+func (t blockTiles) panels(args *blockArgs, n int, at func(p int)) {
 	tail := args.k % blockPairs
 	for i := range 8 { // of C, two blocks, and what is left of a segment of A and B
 		args.tiles.bytes[i], args.tiles.rows[i] = 4*Width, uint8(args.rows)
@@ -117,7 +138,8 @@ func (t tilesAMX) panels(args *blockArgs, n int, at func(p int)) {
 	for p := 0; p < n; p += most {
 		args.panels = min(most, n-p)
 		at(p)
-		runBlocks(t, noescape(args))
+		f, _ := t.function(args.rows)
+		runBlocks(f, noescape(args))
 	}
 }
 
