@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// The products of split pairs multiply by the fused multiply-adds of AVX2 and AVX-512, under the modes that VDPBF16PS
-// has: those of the high halves of two pairs, then those of the low ones, so that a step is that of [Dot2]. The halves
-// of A are laid into two planes of floats, which all panels of B use; those of B are taken apart in registers.
+// Split pairs are multiplied by the fused multiply-adds of AVX2 and AVX-512, in the modes of VDPBF16PS: first the high
+// halves of two pairs, then the low ones, as [Dot2] does. The halves of A are laid into two planes of floats, which all
+// panels of B use; those of B are taken apart in registers.
 var (
 	splitAVX2 = splitTiles{pairsSplitAVX2, []func(*blockArgs){
 		blocksSplitAVX2x1, blocksSplitAVX2x2, blocksSplitAVX2x3, blocksSplitAVX2x4, blocksSplitAVX2x5, blocksSplitAVX2x6,
@@ -75,8 +75,8 @@ const (
 	splitRun    = 512                  // most rows of floats of B that are rounded at a time, of splitPanels panels
 	splitPanels = 4
 
-	// With VDPBF16PS, products of so few columns, and those of one block of rows with so many
-	// floats that they wait for the memory, are faster.
+	// VDPBF16PS is faster for products of up to splitLeast columns, and of one block of rows
+	// with splitFar floats or more, which wait for the memory.
 	splitLeast = 2 * Width
 	splitFar   = 1 << 19
 )

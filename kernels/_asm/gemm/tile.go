@@ -84,7 +84,7 @@ const (
 	low
 )
 
-// parts are those of a step, in the order of their products.
+// parts returns what a step multiplies, one after the other.
 func (v isa) parts() []part {
 	if v.split {
 		return []part{high, low}
