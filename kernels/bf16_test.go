@@ -437,6 +437,7 @@ func TestBF16TNStep(t *testing.T) {
 		for _, c := range []stepCase{ // more than a plane of halves has room for
 			{m: 40, k: 1000, n: 2, lda: 1001, ldg: 32, momentum: true, anchor: true, moreRows: 3},
 			{m: 300, k: kernels.MeasuredRows, n: 2, lda: 128, ldg: 32, measured: true},
+			{m: 600, k: 100, n: 2, lda: 100, ldg: 32},
 		} {
 			c.bf16 = true
 			c.run(t, r)

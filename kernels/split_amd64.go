@@ -294,16 +294,17 @@ func (t *splitTiles) multiplyNT(g *NT) {
 // step is GemmTNStep.
 func (t *splitTiles) step(s *TNStep) {
 	g := &s.Grad
-	if s.inParts() || s.From != nil && splitSize(g.M, g.Lda, g.K) > splitPlane {
+	cols := g.K
+	whole := splitSize(g.M, g.Lda, g.K) <= splitPlane
+	if s.inParts() || !whole && (s.From != nil || g.M > splitPlane/(4*Width)) {
 		stepInParts(s)
 		return
 	}
+	if !whole {
+		cols = splitPlane / (2 * g.M) &^ (Width - 1)
+	}
 	space, x := takeSplit()
 	defer splitPool.Put(space)
-	cols := g.K
-	if splitSize(g.M, g.Lda, g.K) > splitPlane {
-		cols = max(splitPlane/(2*g.M)&^(Width-1), 1)
-	}
 	h := *s
 	h.Grad.A = x
 	after := func(x []float32, rows int) []float32 { return x[min(rows*Width, len(x)):] }
