@@ -40,6 +40,9 @@ var (
 			nnSplitAVX512x1, nnSplitAVX512x2, nnSplitAVX512x3, nnSplitAVX512x4, nnSplitAVX512x5, nnSplitAVX512x6,
 			nnSplitAVX512x7, nnSplitAVX512x8, 9: nnSplitAVX512x10, 13: nnSplitAVX512x14,
 		},
+		edge: []func(*nnArgs){
+			3: nnEdgeSplitAVX512x4, 7: nnEdgeSplitAVX512x8, 9: nnEdgeSplitAVX512x10, 13: nnEdgeSplitAVX512x14,
+		},
 		tn: []func(*tnArgs){
 			tnSplitAVX512x1, 2: tnSplitAVX512x3, 3: tnSplitAVX512x4, 4: tnSplitAVX512x5, 5: tnSplitAVX512x6,
 			7: tnSplitAVX512x8, 9: tnSplitAVX512x10, 13: tnSplitAVX512x14,
@@ -166,7 +169,7 @@ func (t *splitTiles) multiply(g *NN) {
 	space, x := takeSplit()
 	defer splitPool.Put(space)
 	h := *g
-	h.A, h.Edges, h.Floats = x, nil, false
+	h.A, h.Floats = x, false
 	for k := 0; k < g.K; k += run {
 		n := min(run, g.K-k)
 		h.K = (n + numbers - 1) / numbers
@@ -177,7 +180,9 @@ func (t *splitTiles) multiply(g *NN) {
 			most -= most % tall
 		}
 		for i := 0; i < g.M; i += most {
-			h.M = min(most, g.M-i)
+			if h.M = min(most, g.M-i); h.M < g.M || g.Floats || run < g.K {
+				h.Edges = nil
+			}
 			h.Lda, h.SegStride = t.splitRows(x, g.A[i*g.Lda+k/numbers:], g.Segs, g.SegStride, h.M, g.Lda, h.K)
 			h.C = g.C[i*g.Ldc:]
 			switch h.B = g.B[k*Width:]; {

@@ -197,6 +197,18 @@ func blocksSplitAVX2x6(args *blockArgs)
 //go:noescape
 func pairsSplitAVX2(dst *float32, src *float32, groups int)
 
+//go:noescape
+func nnEdgeSplitAVX512x4(args *nnArgs)
+
+//go:noescape
+func nnEdgeSplitAVX512x8(args *nnArgs)
+
+//go:noescape
+func nnEdgeSplitAVX512x10(args *nnArgs)
+
+//go:noescape
+func nnEdgeSplitAVX512x14(args *nnArgs)
+
 // pairAVX2 rounds rows of two sources to pairs of a float of each.
 //
 //go:noescape

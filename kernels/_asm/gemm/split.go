@@ -37,6 +37,9 @@ func writeSplit() {
 			}
 		})
 	}
+	for _, rows := range level.EdgeHeights {
+		edge(split[0], rows)
+	}
 	packSplit(split[1])
 }
 

@@ -158,14 +158,17 @@ var ymm = []reg.Register{
 }
 
 // step multiplies a column of the tile's rows by one row of B: acc[i][j] += a(i) * b(j), where a and b give addresses.
-func (t tile) step(a, b func(i int) Mem) {
-	for _, t.part = range t.parts() {
-		t.stepOf(0, t.rows, func(i int) Mem { return t.part.of(a(i)) }, b)
-	}
-}
+func (t tile) step(a, b func(i int) Mem) { t.stepOf(0, t.rows, a, b) }
 
 // stepOf is step for the rows [from, to), which are all of a tile of up to three.
 func (t tile) stepOf(from, to int, a, b func(i int) Mem) {
+	for _, t.part = range t.parts() {
+		t.stepPart(from, to, func(i int) Mem { return t.part.of(a(i)) }, b)
+	}
+}
+
+// stepPart is stepOf for a part of the numbers.
+func (t tile) stepPart(from, to int, a, b func(i int) Mem) {
 	n := t.vecs()
 	free := t.rows * n // first register that holds no sum
 	add := func(b Op, x reg.Register, i, j int) {
@@ -335,8 +338,8 @@ func (t tile) unroll() int {
 // edge writes the tile function of one height for pairs of panels in which products with zeros are left out; see
 // nnArgs.taps.
 func edge(v isa, rows int) {
-	name := fmt.Sprintf("nnEdge%sx%d", v.name, rows)
-	begin(name, "(args *nnArgs)", "", "args", args)
+	begin(fmt.Sprintf("nnEdge%sx%d", v.name, rows), "(args *nnArgs)", "", "args", args)
+	v.keepModes()
 	fields(lda, nnLda, panel, nnPanel, cp, nnC, panels, nnPanels)
 	MOVQ(U32(0), Mem{Base: args, Disp: nnBAt})
 	MOVQ(U32(0), Mem{Base: args, Disp: nnBiasAt})
@@ -372,7 +375,7 @@ func edge(v isa, rows int) {
 	}
 	SUBQ(U32(uint32(t.panels)), panels)
 	JNE(LabelRef("group"))
-	end()
+	v.end()
 }
 
 // read writes a loop that does nothing but read memory, in lines of 64 bytes, four at a time from either half of the
