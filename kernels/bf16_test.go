@@ -209,7 +209,8 @@ func TestBF16NN(t *testing.T) {
 				{m: 2, n: 1, k: 40_000, segs: 1, lda: 1, relu: true},
 				{m: 40, n: 1, k: 2000, segs: 1, lda: 2003, bias: true},
 				{m: 20, n: 1, k: 100, segs: 3, lda: 900, segStride: 111, acc: true},
-				{m: 2, n: 1, k: 11_000, segs: 3, lda: 7, segStride: 300, bias: true},
+				{m: 2, n: 3, k: 11_000, segs: 3, lda: 7, segStride: 300, bias: true, relu: true},
+				{m: 2, n: 3, k: 33_000, segs: 2, lda: 7, segStride: 300, acc: true},
 			} {
 				c.runBF16(t, r, false)
 			}

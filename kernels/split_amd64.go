@@ -150,7 +150,7 @@ func (t *splitTiles) multiply(g *NN) {
 		nnGeneric(g)
 		return
 	}
-	run, numbers := g.K, 1 // rows of B for a number of A
+	run, segs, numbers := g.K, g.Segs, 1 // rows and segments at a time; rows of B for a number of A
 	switch {
 	case g.Floats && t.paired() && (g.N <= splitLeast || g.M <= len(t.nn) && g.K*g.N >= splitFar):
 		floatsBF16.multiply(g)
@@ -160,41 +160,40 @@ func (t *splitTiles) multiply(g *NN) {
 		return
 	case g.Floats:
 		run, numbers = splitRun, 2
-	case g.Segs == 1:
-		run = splitPlane - Width
-	case g.Segs*(g.K+Width) > splitPlane:
-		nnBF16Generic(g)
-		return
+	case segs*(g.K+Width) > splitPlane:
+		run, segs = splitPlane-Width, 1
 	}
 	space, x := takeSplit()
 	defer splitPool.Put(space)
 	h := *g
-	h.A, h.Floats = x, false
-	for k := 0; k < g.K; k += run {
-		n := min(run, g.K-k)
-		h.K = (n + numbers - 1) / numbers
-		h.ReLU = g.ReLU && k+n == g.K
-		// As many rows as the planes have room for.
-		most := (splitPlane/g.Segs-Width-h.K)/max(splitLd(g.Lda, h.K), 1) + 1
-		if tall := len(t.nn); most > tall {
-			most -= most % tall
-		}
-		for i := 0; i < g.M; i += most {
-			if h.M = min(most, g.M-i); h.M < g.M || g.Floats || run < g.K {
-				h.Edges = nil
+	h.A, h.Floats, h.Segs = x, false, segs
+	for s := 0; s < g.Segs; s += segs {
+		for k := 0; k < g.K; k += run {
+			n := min(run, g.K-k)
+			h.K = (n + numbers - 1) / numbers
+			h.ReLU = g.ReLU && s+segs == g.Segs && k+n == g.K
+			// As many rows as the planes have room for.
+			most := (splitPlane/segs-Width-h.K)/max(splitLd(g.Lda, h.K), 1) + 1
+			if tall := len(t.nn); most > tall {
+				most -= most % tall
 			}
-			h.Lda, h.SegStride = t.splitRows(x, g.A[i*g.Lda+k/numbers:], g.Segs, g.SegStride, h.M, g.Lda, h.K)
-			h.C = g.C[i*g.Ldc:]
-			switch h.B = g.B[k*Width:]; {
-			case g.Floats:
-				t.multiplyFloats(h, h.B, n)
-			case g.Blocks:
-				blockTiles{t}.nn(noescape(&h))
-			default:
-				t.multiplyRun(noescape(&h))
+			for i := 0; i < g.M; i += most {
+				if h.M = min(most, g.M-i); h.M < g.M || g.Floats || run < g.K || segs < g.Segs {
+					h.Edges = nil
+				}
+				h.Lda, h.SegStride = t.splitRows(x, g.A[i*g.Lda+s*g.SegStride+k/numbers:], segs, g.SegStride, h.M, g.Lda, h.K)
+				h.C = g.C[i*g.Ldc:]
+				switch h.B = g.B[(s*g.K+k)*Width:]; {
+				case g.Floats:
+					t.multiplyFloats(h, h.B, n)
+				case g.Blocks:
+					blockTiles{t}.nn(noescape(&h))
+				default:
+					t.multiplyRun(noescape(&h))
+				}
 			}
+			h.Bias, h.Accumulate = nil, true
 		}
-		h.Bias, h.Accumulate = nil, true
 	}
 }
 
