@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -205,6 +206,10 @@ func (o *modelExportOptions) run(ctx context.Context, a *app, model string, file
 	case fed.Columns != nil:
 		t.Row("inputs", "each client scales its columns by its own samples")
 	}
-	t.Row("load with", fmt.Sprintf("from %s import load; model = load()", strings.TrimSuffix(filepath.Base(output), ".py")))
+	load := fmt.Sprintf("from %s import load; model = load()", strings.TrimSuffix(filepath.Base(output), ".py"))
+	if !regexp.MustCompile(`^[A-Za-z_]\w*\.py$`).MatchString(filepath.Base(output)) { // Python cannot import it
+		load = fmt.Sprintf("import runpy; model = runpy.run_path(%q)[\"load\"]()", filepath.Base(output))
+	}
+	t.Row("load with", load)
 	return t.Flush()
 }
