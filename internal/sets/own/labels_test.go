@@ -129,6 +129,7 @@ func TestPixels(t *testing.T) {
 		{9, 200, 9, 9}: "refused", {9, 16, 16, 16}: "noted", {9, 13, 16, 20}: "noted",
 		{9, 9, 9, 200}: "noted", {9, 28, 28, 1}: "", {9, 64, 32, 8}: "noted",
 		{9, 20, 16, 24}: "noted", {9, 2, 3, 1}: "", {9, 3, 4, 4}: "refused", {9, 4, 4, 4}: "", {9, 6, 32, 48}: "noted",
+		{9, 1, 128, 9}: "noted", {9, 1, 64, 48}: "refused", {9, 1, 4, 5}: "refused",
 	} {
 		note, err := ChannelsFirst("x", shape[:])
 		if (err != nil) != (want == "refused") || (note != "") != (want == "noted") {

@@ -10,7 +10,7 @@ func ChannelsFirst(name string, shape []int) (note string, err error) {
 	switch {
 	case c <= 4 && (c != w || h >= w):
 		return "", nil
-	case h <= 4, w == c && h != w:
+	case h <= 4 && (h > 1 || w < 4*c), w == c && h != w: // one long row is a series
 		return "", Refused(fmt.Sprintf("the shape %v looks like channels first", shape), "(n, height, width, channels)", "save "+way)
 	default:
 		return fmt.Sprintf("array %s is read as pictures of %d x %d pixels with %d channels; save %s if the channels are first", name, h, w, c, way), nil
