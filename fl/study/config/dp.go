@@ -171,7 +171,8 @@ func (c *Config) checkPrivateTuning() error {
 	case score.Both:
 		return bad("score.both", ": the second score is not accounted for; leave it out")
 	case c.Objective != tuners.MetricError && c.Objective != tuners.MetricAccuracy && c.Objective != tuners.MetricRecall:
-		return bad("objective", " = %q: it has no bound, so noise cannot make it private; use \"error\" or \"accuracy\", or dp.scores = %q", c.Objective, scoresPublic)
+		return bad("objective", " = %q: it has no bound, so noise cannot make it private; "+
+			"use \"error\" or \"accuracy\" of classes, or dp.scores = %q", c.Objective, scoresPublic)
 	}
 	return nil
 }

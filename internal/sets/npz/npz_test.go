@@ -170,7 +170,7 @@ func TestReadErrors(t *testing.T) {
 	for begin, want := range map[string]string{
 		"\x93NUMPY": `one array of numpy.save; save all in one file: numpy.savez("own.npz", x=numpy.load("x.npy"), y=numpy.load("y.npy"))`,
 		"\x80\x04":  `a pickle; numpy.savez("own.npz", **pickle.load(open("own.pkl", "rb"))) converts a dict of arrays`,
-		"\x1f\x8b":  "packed by gzip; unpack it: gunzip -c own.npz.gz > own.npz",
+		"\x1f\x8b":  "packed by gzip; unpack it: gunzip -c own.npz > unpacked.npz",
 		"\x89HDF":   `HDF5; read its arrays and save them: numpy.savez("own.npz", x=x, y=y, client=client)`,
 		"PK\x03":    "a part of one, or a damaged one; copy or save it again",
 		"abc":       `another file; data.name = "csv" reads tables in text form`,
@@ -181,6 +181,13 @@ func TestReadErrors(t *testing.T) {
 		if _, err := read(path, "x"); err == nil || err.Error() != path+": not an archive of numpy.savez, but "+want {
 			t.Errorf("%q: %v", begin, err)
 		}
+	}
+	packed := filepath.Join(t.TempDir(), "mine.npz.xz")
+	if err := os.WriteFile(packed, []byte("\xfd7zXZ"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := read(packed, "x"); err == nil || !strings.HasSuffix(err.Error(), "unxz -c mine.npz.xz > mine.npz") {
+		t.Errorf("packed: %v", err)
 	}
 	npztest.Write(t, path, false, npztest.Array{Name: "x", Shape: []int{1000}, Values: make([]uint8, 1000)})
 	content, err := os.ReadFile(path)

@@ -29,9 +29,9 @@ var magics = []struct{ begin, is string }{
 	{"\x89HDF", "HDF5" + saved},
 	{"MATLAB", "a file of MATLAB" + saved},
 	{"\x80", `a pickle; numpy.savez("own.npz", **pickle.load(open("own.pkl", "rb"))) converts a dict of arrays`},
-	{"\x1f\x8b", "packed by gzip; unpack it: gunzip -c own.npz.gz > own.npz"},
-	{"BZh", "packed by bzip2; unpack it: bunzip2 -c own.npz.bz2 > own.npz"},
-	{"\xfd7zXZ", "packed by xz; unpack it: unxz -c own.npz.xz > own.npz"},
+	{"\x1f\x8b", "packed by gzip; unpack it: gunzip -c PACKED > UNPACKED"},
+	{"BZh", "packed by bzip2; unpack it: bunzip2 -c PACKED > UNPACKED"},
+	{"\xfd7zXZ", "packed by xz; unpack it: unxz -c PACKED > UNPACKED"},
 	{"ARROW1", "an Arrow (Feather) file" + saved},
 	{"{", "JSON" + saved},
 	{"SQLite", "an SQLite database" + saved},
@@ -48,7 +48,11 @@ func Kind(path string) string {
 	n, _ := f.Read(head)
 	for _, m := range magics {
 		if strings.HasPrefix(string(head[:n]), m.begin) {
-			return m.is
+			name, unpacked := filepath.Base(path), "unpacked.npz"
+			if within := strings.TrimSuffix(name, filepath.Ext(name)); filepath.Ext(within) == ".npz" {
+				unpacked = within
+			}
+			return strings.NewReplacer("UNPACKED", unpacked, "PACKED", name).Replace(m.is)
 		}
 	}
 	return ""
