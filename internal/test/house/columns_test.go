@@ -29,7 +29,7 @@ var longLines = map[string][2]int{
 	"fl/study":                       {89, 23},
 	"fl/study/cluster":               {4, 2},
 	"fl/study/cluster/internal/wire": {2, 0},
-	"fl/study/config":                {62, 9},
+	"fl/study/config":                {61, 9},
 	"fl/study/internal/estimate":     {8, 0},
 	"fl/study/internal/meter":        {5, 0},
 	"fl/study/internal/record":       {10, 0},
