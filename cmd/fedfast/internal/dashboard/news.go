@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
@@ -33,14 +34,21 @@ type news struct {
 	Cut bool `json:"cut"`
 }
 
+// settled is how old a write is when readers are sure to see it: SQLite shows them what it has
+// written to the log only after the disk has it.
+const settled = 2 * time.Second
+
 // markOf tells states of a study's files apart, and the process that works on them, without
-// reading the files.
+// reading the files. A state that is not settled has another mark each time.
 func markOf(dir string) (mark string, pid int) {
 	pid = store.Busy(dir)
 	text := strconv.AppendInt(nil, int64(pid), 10)
 	for _, name := range []string{store.File, store.File + "-wal", view.NotesFile} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			text = fmt.Appendf(text, " %d %d", info.Size(), info.ModTime().UnixNano())
+			if now := time.Now(); now.Sub(info.ModTime()) < settled {
+				text = fmt.Appendf(text, " %d", now.UnixNano())
+			}
 		}
 	}
 	return string(text), pid

@@ -22,6 +22,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/config"
@@ -361,6 +362,10 @@ func TestNewsResumeExactly(t *testing.T) {
 			t.Errorf("behind entry %d: %+v", at, n)
 		}
 	}
+	if n := ask(0, ask(st.Seq(), "").Mark); len(n.Rounds) != 6 {
+		t.Errorf("what was just written may have been missed, and is not told: %+v", n)
+	}
+	settle(t, filepath.Join(root, "one"))
 	last := ask(st.Seq(), "")
 	if n := ask(0, last.Mark); len(n.Rounds) != 0 || n.Changed || n.Mark != last.Mark {
 		t.Errorf("with the mark of the files they were read: %+v", n)
@@ -486,6 +491,7 @@ func TestListReadsOnlyWhatChanged(t *testing.T) {
 		}
 		return by
 	}
+	settle(t, filepath.Join(root, "good"))
 	first := read()
 	if e := first["good"]; e.Problem != "" || e.Trials != 1 {
 		t.Errorf("good is %+v", e)
@@ -508,5 +514,19 @@ func TestListReadsOnlyWhatChanged(t *testing.T) {
 	}
 	if e := read()["good"]; e.Rounds != 1 {
 		t.Errorf("it was not read again: %+v", e)
+	}
+}
+
+// settle has the files of a study as if nothing was written to them lately.
+func settle(t *testing.T, dir string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v in %s: %v", files, dir, err)
+	}
+	for _, f := range files {
+		if at := time.Now().Add(-2 * settled); os.Chtimes(f, at, at) != nil {
+			t.Fatal(f)
+		}
 	}
 }
