@@ -189,13 +189,13 @@ func TestREADMESaysWhatWasMeasured(t *testing.T) {
 		}
 	}
 
-	readme := ""
+	var readme strings.Builder
 	for _, page := range []string{"../README.md", "results/speed.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
-		readme += strings.Join(strings.Fields(string(text)), " ")
+		readme.WriteString(strings.Join(strings.Fields(string(text)), " "))
 	}
 	for _, want := range []string{
 		spread(alike) + " times as fast as PyTorch, both in float32, on Zen 4",
@@ -208,7 +208,7 @@ func TestREADMESaysWhatWasMeasured(t *testing.T) {
 			spread(ratio) + " times as fast as PyTorch 2.6's best",
 		fmt.Sprintf("uses their AMX unit, which is faster for %d of %d networks", faster, len(gains)),
 	} {
-		if !strings.Contains(readme, want) {
+		if !strings.Contains(readme.String(), want) {
 			t.Errorf("neither README nor speed.md says %q, as the measurements do", want)
 		}
 	}
