@@ -19,7 +19,7 @@ type factor struct {
 }
 
 var (
-	pairs  = factor{name: "nnBF16"}
+	pairs  factor
 	floats = factor{name: "nnRoundBF16", floats: true}
 	kept   = factor{name: "nnKeepBF16", floats: true, kept: true}
 )

@@ -198,8 +198,7 @@ var (
 
 // blocks writes the function of a tile of split pairs, whose blocks have a register for the sum of either half.
 func (v isa) blocks(rows int) {
-	begin(fmt.Sprintf("blocks%sx%d", v.name, rows), "(args *blockArgs)", "", "args", args)
-	v.keepModes()
+	v.start("blocks"+v.name, "blockArgs", rows)
 	fields(lda, blLda, bPanel, blBPanel, cPanel, blCPanel, ldb, blLdb)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 4}, lda5)

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"cmp"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -40,11 +40,7 @@ var (
 
 // nn writes the tile function of one height: every panel of the call, the widest groups first.
 func nn(v isa, rows int, of factor) {
-	if v.pairs {
-		begin(fmt.Sprintf("%sx%d", of.name, rows), "(args *nnArgs)", "", "args", args)
-	} else {
-		v.start("nn", rows)
-	}
+	v.start(cmp.Or(of.name, "nn"+v.name), "nnArgs", rows)
 	if of.floats {
 		VMOVUPS(alternate(), zmm[30])
 	}

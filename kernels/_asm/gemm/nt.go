@@ -43,7 +43,7 @@ var (
 // accumulator of 16 lanes for
 // each pair of rows; with registers of eight lanes it takes one half of the lanes after the other.
 func nt(v isa, rows int) {
-	v.start("nt", rows)
+	v.start("nt"+v.name, "ntArgs", rows)
 	fields(lda, ntLda, panel, ntPanel, ldl, ntLdl, ahead, ntAhead, bRow, ntB, lanes, ntL, left, ntK)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, ntLda3)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 4}, lda5)

@@ -270,9 +270,9 @@ func (v isa) flush() {
 	}
 }
 
-// start begins a function on tiles.
-func (v isa) start(what string, rows int) {
-	begin(fmt.Sprintf("%s%sx%d", what, v.name, rows), "(args *"+what+"Args)", "", "args", args)
+// start begins a function of some rows on arguments of a type.
+func (v isa) start(name, of string, rows int) {
+	begin(fmt.Sprintf("%sx%d", name, rows), "(args *"+of+")", "", "args", args)
 	v.keepModes()
 }
 
@@ -338,8 +338,7 @@ func (t tile) unroll() int {
 // edge writes the tile function of one height for pairs of panels in which products with zeros are left out; see
 // nnArgs.taps.
 func edge(v isa, rows int) {
-	begin(fmt.Sprintf("nnEdge%sx%d", v.name, rows), "(args *nnArgs)", "", "args", args)
-	v.keepModes()
+	v.start("nnEdge"+v.name, "nnArgs", rows)
 	fields(lda, nnLda, panel, nnPanel, cp, nnC, panels, nnPanels)
 	MOVQ(U32(0), Mem{Base: args, Disp: nnBAt})
 	MOVQ(U32(0), Mem{Base: args, Disp: nnBiasAt})

@@ -26,7 +26,7 @@ var (
 
 // tn writes the tile function of one height: every panel of the call, the widest groups first.
 func tn(v isa, rows int) {
-	v.start("tn", rows)
+	v.start("tn"+v.name, "tnArgs", rows)
 	fields(lda, tnLda, ldg, tnLdg)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
 	LEAQ(Mem{Base: ldg, Index: ldg, Scale: 2}, ldg3)

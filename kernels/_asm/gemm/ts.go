@@ -37,7 +37,7 @@ var (
 // registers, a step of
 // gradient descent, with momentum if there is a velocity, or with the products of gradient and displacement.
 func ts(v isa, rows int) {
-	v.start("ts", rows)
+	v.start("ts"+v.name, "tsArgs", rows)
 	fields(lda, tsLda, ldg, tsLdg)
 	LEAQ(Mem{Base: lda, Index: lda, Scale: 2}, lda3)
 	LEAQ(Mem{Base: ldg, Index: ldg, Scale: 2}, ldg3)
