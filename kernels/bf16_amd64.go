@@ -21,8 +21,9 @@ var tilesBF16 = tiles{
 
 // bindBF16 puts the products by VDPBF16PS into bf16s, or those of split pairs.
 func bindBF16(native bool) {
-	splitAVX512.bind()
+	splitAVX512.bindAMD64()
 	if hasBF16 {
+		splitAVX512.pairs, splitAVX512.floats = &tilesBF16, &floatsBF16
 		bf16s.pair, bf16s.join, bf16s.round = pairBF16, joinBF16, roundBF16
 	}
 	if native {

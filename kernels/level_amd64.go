@@ -40,7 +40,8 @@ func assemble(l Level) {
 		bindAVX512()
 	case AMX:
 		bindAVX512()
-		bf16s.nnBlocks, bf16s.tnBlocks = blockTiles{}.nn, blockTiles{}.tn
+		t := blockTiles{whole: blocksAMX}
+		bf16s.nnBlocks, bf16s.tnBlocks = t.nn, t.tn
 	case Generic, NEON: // plain Go
 	}
 }
@@ -51,7 +52,7 @@ func bindAVX2() {
 		fold: foldAVX2, peak: peakAVX2, peakFLOPs: 24 * 2 * 8, read: readAVX2,
 		transpose: transposeAVX2, copyRows: copyRowsAVX2,
 	}
-	splitAVX2.bind()
+	splitAVX2.bindAMD64()
 	acts = actTable{expAVX2, sigmoidAVX2, tanhAVX2, reluBackwardAVX2, reluAddAVX2}
 	vectors = vectorTable{axpy: axpyAVX2, scale: scaleAVX2, add: addAVX2, sub: subAVX2, blend: blendAVX2}
 	reduces = reduceTable{dot: dotAVX2, colSum: colSumAVX2, away: awayAVX2, dots: dotsAVX2}

@@ -1,4 +1,4 @@
-//go:build !purego
+//go:build !purego && (amd64 || arm64)
 
 package kernels
 
@@ -37,13 +37,16 @@ const (
 // blockSpace is memory for turned pairs, which on a stack would be cleared for each product.
 var blockSpace = sync.Pool{New: func() any { return new([blockFloats + Width]float32) }}
 
-// blockTiles multiplies in blocks, by the functions on split pairs or, without, by AMX.
-type blockTiles struct{ split *splitTiles }
+// blockTiles multiplies in blocks, by the functions on split pairs or, without, by one for up to blockRows rows.
+type blockTiles struct {
+	split *splitTiles
+	whole func(*blockArgs)
+}
 
 // function returns that for some rows, and the most rows there are functions for.
 func (t blockTiles) function(rows int) (f func(*blockArgs), most int) {
 	if t.split == nil {
-		return blocksAMX, blockRows
+		return t.whole, blockRows
 	}
 	return t.split.blocks[rows-1], len(t.split.blocks)
 }
