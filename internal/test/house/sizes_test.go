@@ -66,7 +66,7 @@ var mayHold = map[string]int{
 	"internal/store":                   1469,
 	"internal/sys":                     679,
 	"internal/tuner":                   5872,
-	"kernels":                          11121,
+	"kernels":                          11130,
 	"kernels/det":                      172,
 	"nn":                               11899,
 	"nn/safetensors":                   308,
