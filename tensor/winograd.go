@@ -42,7 +42,8 @@ const (
 	winogradImage   = 4       // rows and columns
 	winogradWeights = 1 << 17 // floats of the transformed weights that are worked on at a time
 	winogradTiles   = 64      // tiles, or few more, whose products are transformed back at a time
-	winogradColumns = 4       // most panels that are worked on at a time
+	winogradColumns = 4       // most panels that are worked on at a time, and all for the gradient of weights
+	winogradPair    = 2       // fewest, which read the transformed images half as often as one does
 )
 
 // Winograd returns what computes v by F(2x2, 3x3), and whether it should be used:
@@ -82,8 +83,11 @@ func (w Winograd) Tiles() int { return w.rows * w.cols }
 
 // panels returns how many panels of the weights are worked on at a time.
 func (w Winograd) panels() int {
-	return max(min(winogradColumns, w.N/kernels.Width, winogradWeights/(16*kernels.Width*w.C)), 1)
+	return min(max(winogradWeights/(16*kernels.Width*w.C), winogradPair), w.gradientPanels())
 }
+
+// gradientPanels returns how many panels of the weights' gradient are worked on at a time.
+func (w Winograd) gradientPanels() int { return min(winogradColumns, w.N/kernels.Width) }
 
 // Pairs reports whether Forward can hand out its outputs to Images.Pair.
 func (w Winograd) Pairs() bool { return w.panels()*kernels.Width >= w.N }
@@ -118,13 +122,14 @@ func (w Winograd) Space(n int) int {
 }
 
 func (w Winograd) sizes(n int) [7]int {
-	cols := w.panels() * kernels.Width
-	s := [7]int{16 * n * w.Tiles() * w.ld(), 16 * w.C * cols, 16 * n * w.Tiles() * cols, 0, (2*w.cols + 2) * max(w.C, w.N), 4 * cols, 0}
+	cols, most := w.panels()*kernels.Width, w.gradientPanels()*kernels.Width
+	u := 16 * max(w.C*cols, min(w.C, winogradDepth)*most)
+	s := [7]int{16 * n * w.Tiles() * w.ld(), u, 16 * n * w.Tiles() * most, 0, (2*w.cols + 2) * max(w.C, w.N), 4 * most, 0}
 	if w.turned {
 		s[3] = 9 * w.C * cols
 	}
 	if w.bf16 {
-		s[6] = w.wide(cols)
+		s[6] = w.wide(most)
 	}
 	return s
 }

@@ -24,8 +24,8 @@ func (w Winograd) BackwardWeights(gw, sums []float32, dy Images, n int, scratch 
 		t.M = n * w.rows * PairedRows(w.cols)
 	}
 	t.Lda = v.Ld
-	for p := 0; p < w.N/kernels.Width; p += w.panels() {
-		panels := min(w.panels(), w.N/kernels.Width-p)
+	for p := 0; p < w.N/kernels.Width; p += w.gradientPanels() {
+		panels := min(w.gradientPanels(), w.N/kernels.Width-p)
 		cols := panels * kernels.Width
 		plane := t.M * cols
 		w.spread(dy, n, &s, p, cols)
