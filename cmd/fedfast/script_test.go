@@ -6,9 +6,11 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"image"
 	"image/jpeg"
 	"image/png"
@@ -217,13 +219,14 @@ func femnist(ts *testscript.TestScript, neg bool, args []string) {
 
 // pictures FILE [KIND]: writes a file in Parquet's format of 60 pictures of two classes, of three
 // users, as Hugging Face saves one; of the kind paths or base64, texts in place of pictures; of the
-// kind folder, a folder with a folder of JPEGs for each class, every third of which is to be turned.
+// kind folder, a folder with a folder of JPEGs for each class, every third of which is to be turned; of the kind black,
+// one of black PNGs of 16 bits, which are to be turned. Of the kind unread the file has paths of pictures alone.
 func pictures(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: pictures FILE [KIND]")
 	}
 	type picture struct {
-		Bytes []byte `parquet:"bytes"`
+		Bytes []byte `parquet:"bytes,optional"`
 		Path  string `parquet:"path"`
 	}
 	type row struct {
@@ -258,6 +261,19 @@ func pictures(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
 			ts.Check(os.WriteFile(path, []byte(jpg), 0o600))
 			continue
+		case "black": // of 16 bits, with an orientation
+			ts.Check(png.Encode(&out, image.NewGray16(m.Rect)))
+			chunk := "eXIfII*\x00\x08\x00\x00\x00\x01\x00\x12\x01\x03\x00\x01\x00\x00\x00\x06\x00\x00\x00\x00\x00\x00\x00"
+			sum := binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE([]byte(chunk)))
+			const head = 33 // of the file, with its first chunk
+			turned := out.String()[:head] + "\x00\x00\x00\x1a" + chunk + string(sum) + out.String()[head:]
+			path := filepath.Join(ts.MkAbs(args[0]), strconv.FormatInt(label, 10), strconv.Itoa(i)+".png")
+			ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
+			ts.Check(os.WriteFile(path, []byte(turned), 0o600))
+			continue
+		case "unread":
+			rows = append(rows, row{picture{Path: "scans/1.png"}, label, user})
+			continue
 		case "paths":
 			texts = append(texts, text{"scans/" + user + ".png", label, user})
 			continue
@@ -267,7 +283,7 @@ func pictures(ts *testscript.TestScript, neg bool, args []string) {
 		texts = append(texts, text{base64.StdEncoding.EncodeToString(out.Bytes()), label, user})
 	}
 	switch kind {
-	case "":
+	case "", "unread":
 		ts.Check(parquet.WriteFile(ts.MkAbs(args[0]), rows))
 	case "paths", "base64":
 		ts.Check(parquet.WriteFile(ts.MkAbs(args[0]), texts))
@@ -279,7 +295,10 @@ func pictures(ts *testscript.TestScript, neg bool, args []string) {
 // 0.25. The class of a sample is told by its first pixel,
 // number or token; text has none. To predict of numbers is a float, of flat the same one
 // for all, of labels which of three labels a vector has, of same class 1. Mislabeled are
-// vectors with another label of one sample. Central are vectors with a test set of no client.
+// vectors with another label of one sample. Central are vectors with a test set of no client, other ones
+// of classes that no training sample has, dark ones images that are not scaled as the others. Ids have a
+// class of 64 bits, near are numbers that 32-bit floats lose, steps have a label for each token, spaced and
+// turned headers of other programs.
 func ownFile(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: ownfile FILE KIND")
@@ -302,7 +321,7 @@ func ownFile(ts *testscript.TestScript, neg bool, args []string) {
 	y.Values, client.Values = classes, clients
 	x := npztest.Array{Name: "x", Shape: []int{n, width}, Values: ids}
 	switch args[1] {
-	case "images":
+	case "images", "dark":
 		x.Shape, x.Values = []int{n, 6, 6}, pixels
 	case "normalized":
 		floats := make([]float32, len(pixels))
@@ -310,8 +329,19 @@ func ownFile(ts *testscript.TestScript, neg bool, args []string) {
 			floats[i] = (float32(k)/255 - 0.5) / 0.25
 		}
 		x.Shape, x.Values = []int{n, 6, 6}, floats
-	case "vectors", "central":
+	case "vectors", "central", "other":
 		x.Values = numbers
+	case "ids":
+		x.Values = numbers
+		classes[0] = 1436278513418522631
+	case "near":
+		near := make([]float64, len(ids))
+		for i, id := range ids {
+			near[i] = 1.6e9 + float64(id)
+		}
+		x.Values = near
+	case "steps":
+		y.Shape, y.Values = x.Shape, ids
 	case "mislabeled":
 		x.Values = numbers
 		classes[7] = 1 - classes[7]
@@ -350,6 +380,17 @@ func ownFile(ts *testscript.TestScript, neg bool, args []string) {
 	case "central":
 		arrays = append(arrays, npztest.Array{Name: "x_test", Shape: []int{n / 2, width}, Values: numbers[:n/2*width]},
 			npztest.Array{Name: "y_test", Shape: []int{n / 2}, Values: classes[:n/2]})
+	case "other":
+		arrays = append(arrays, npztest.Array{Name: "x_test", Shape: []int{2, width}, Values: numbers[:2*width]},
+			npztest.Array{Name: "y_test", Shape: []int{2}, Values: []int64{1, 2}})
+	case "dark":
+		bits := slices.Repeat([]uint8{0, 1}, 36)
+		arrays = append(arrays, npztest.Array{Name: "x_test", Shape: []int{2, 6, 6}, Values: bits},
+			npztest.Array{Name: "y_test", Shape: []int{2}, Values: []int64{0, 1}})
+	case "spaced":
+		arrays[0].Header = "{ 'descr' : '<i8' , 'fortran_order' : False , 'shape' : (60,36) }"
+	case "turned":
+		arrays[0].Header = "{'shape': (60, 36), 'descr': '<i8', 'fortran_order': False, }"
 	case "twice":
 		arrays = append(arrays, client)
 	case "wild": // a name that no terminal should be sent

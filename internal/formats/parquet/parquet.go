@@ -86,7 +86,8 @@ type Column struct {
 	index    int
 	length   int // of values of a fixed length
 	uuid     bool
-	optional int // how many of the groups and the column itself may be missing
+	opaque   bool // half floats or intervals
+	optional int  // how many of the groups and the column itself may be missing
 }
 
 // Source is what a file is read from.
@@ -262,6 +263,8 @@ func (c *Column) mean(e *format.SchemaElement) {
 		c.Scale, c.Decimal = math.Pow(10, float64(scale)), true
 	}
 	_, c.uuid = e.LogicalType.Value.(*format.UUIDType)
+	_, c.opaque = e.LogicalType.Value.(*format.Float16Type)
+	c.opaque = c.opaque || means == deprecated.Interval
 }
 
 // name writes the path of a column with dots.

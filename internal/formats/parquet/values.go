@@ -64,6 +64,8 @@ func (c *Column) bytes(b []byte) (text string, x float64, err error) {
 			return whole.String(), 0, nil
 		}
 		return "", x / c.Scale, nil
+	case c.opaque:
+		return "", 0, errors.New("its values are float16 or intervals, which are not read; save them as float32")
 	case c.uuid && len(b) == 16:
 		return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]), 0, nil
 	case !utf8.Valid(b):

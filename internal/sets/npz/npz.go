@@ -211,7 +211,8 @@ func readHeader(in io.Reader) (string, error) {
 
 // The two forms of a header: of a plain array, and any.
 var (
-	plain   = regexp.MustCompile(`^\{'descr': '([<>|=])([a-zA-Z])([0-9]*)(?:\[[^']*\])?', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \}\s*$`)
+	plain = regexp.MustCompile(`^\{'descr':'([<>|=])([a-zA-Z])([0-9]*)(?:\[[^']*\])?',` +
+		`'fortran_order':(True|False),'shape':\(([0-9,]*)\)\}\s*$`)
 	numbers = regexp.MustCompile(`[0-9]+`)
 )
 
@@ -224,14 +225,15 @@ var ways = map[string]string{
 
 // parse takes in a header.
 func (a *Array) parse(header string) error {
-	m := plain.FindStringSubmatch(header)
+	m := plain.FindStringSubmatch(strings.NewReplacer(" ", "", ",}", "}", ", }", "}").Replace(header))
 	if strings.Contains(header, "'descr': [") {
 		return own.Refused("records of several fields", "plain arrays of numbers or strings",
 			fmt.Sprintf("from numpy.lib.recfunctions import structured_to_unstructured; save structured_to_unstructured(%s)",
 				a.Name))
 	}
 	if m == nil {
-		return fmt.Errorf("unsupported array header: %.200q", header)
+		return own.Refused(fmt.Sprintf("the header %.200q is not as NumPy writes it", header), "arrays of numpy.savez",
+			fmt.Sprintf("save numpy.savez(\"own.npz\", **numpy.load(%q))", filepath.Base(a.path)))
 	}
 	a.Kind, a.order = m[2][0], binary.LittleEndian
 	if m[1] == ">" {

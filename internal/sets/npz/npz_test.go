@@ -148,7 +148,7 @@ func TestReadErrors(t *testing.T) {
 		"wrapping": {npztest.Array{Values: []uint8{1, 2}, Header: header("'<u8'", "False",
 			"(2305843009213693953,)")}, "are more than it has"},
 		"negative": {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False",
-			"(-2,)")}, "unsupported array header"},
+			"(-2,)")}, `is not as NumPy writes it; read are arrays of numpy.savez: save numpy.savez("own.npz", **`},
 		"too long": {npztest.Array{Values: []uint8{1, 2}, Header: header("'|u1'", "False",
 			"(1,)")}, "bytes are left over"},
 		"not finite":     {npztest.Array{Values: nan, Shape: []int{1, 2}}, "value [0, 1] is NaN, must be a finite float32"},
@@ -171,9 +171,10 @@ func TestReadErrors(t *testing.T) {
 		"\x93NUMPY": `one array of numpy.save; save all in one file: numpy.savez("own.npz", x=numpy.load("x.npy"), y=numpy.load("y.npy"))`,
 		"\x80\x04":  `a pickle; numpy.savez("own.npz", **pickle.load(open("own.pkl", "rb"))) converts a dict of arrays`,
 		"\x1f\x8b":  "packed by gzip; unpack it: gunzip -c own.npz > unpacked.npz",
-		"\x89HDF":   `HDF5; read its arrays and save them: numpy.savez("own.npz", x=x, y=y, client=client)`,
-		"PK\x03":    "a part of one, or a damaged one; copy or save it again",
-		"abc":       `another file; data.name = "csv" reads tables in text form`,
+		"\x89HDF": `HDF5; read it in Python and save numpy.savez("own.npz", ...), ` +
+			`or a DataFrame by to_parquet("own.parquet")`,
+		"PK\x03": "a zip archive, such as Excel's, or a part of one; unpack it, save its sheet as CSV, or copy it again",
+		"abc":    `another file; data.name = "csv" reads tables in text form`,
 	} {
 		if err := os.WriteFile(path, []byte(begin), 0o600); err != nil {
 			t.Fatal(err)

@@ -197,7 +197,7 @@ func (o *ownArrays) classes() error {
 		return fmt.Errorf("%s: one of the arrays y and y_test has texts, the other numbers", o.path)
 	}
 	var err error
-	if o.labels, err = own.Label(o.fed, o.parts[0].y.Name, names, o.labels); err != nil {
+	if o.labels, err = own.Label(o.fed, o.parts[0].y.Name, names, o.labels, o.parts[0].n()); err != nil {
 		return fmt.Errorf("%s: array %s: %w", o.path, o.parts[0].y.Name, err)
 	}
 	return nil
@@ -223,7 +223,9 @@ func (o *ownArrays) form(what string, least, most int) error {
 
 // images returns pictures.
 func (o *ownArrays) images() (data.View, error) {
-	if err := o.labelled("(n, height, width) or (n, height, width, channels)", 3, 4); err != nil {
+	const shapes = "(n, height, width) or (n, height, width, channels): save x.reshape(...), or set " +
+		"data.name = \"npz-vectors\""
+	if err := o.labelled(shapes, 3, 4); err != nil {
 		return data.View{}, err
 	}
 	x, test := o.parts[0].x, o.parts[1].x
@@ -258,6 +260,7 @@ func (o *ownArrays) images() (data.View, error) {
 		if more, err = test.Bytes(); err != nil {
 			return data.View{}, err
 		}
+		o.alike(float32(slices.Max(pixels)), float32(slices.Max(more)))
 	}
 	return o.aimed(data.PiecesView(o.fed.H, o.fed.W, o.fed.C, [2][]byte{pixels, more}, o.labels, nil)), nil
 }
@@ -267,7 +270,19 @@ func (o *ownArrays) vectors() (data.View, error) {
 	if err := o.labelled("(n, features): save x.reshape(len(x), -1)", 2, 2); err != nil {
 		return data.View{}, err
 	}
-	o.fed.C = o.parts[0].x.Shape[1]
+	x := o.parts[0].x
+	o.fed.C = x.Shape[1]
+	for k := range o.fed.C {
+		for first := range x.column(k, x.Len()) {
+			if math.Abs(first) < 1e5 { // such numbers keep two digits after the point
+				continue
+			}
+			name := fmt.Sprintf("%s[:, %d]", x.Name, k)
+			if err := own.Rounded(name+" has", name, x.column(k, o.fed.C)); err != nil {
+				return data.View{}, x.errorf("%w", err)
+			}
+		}
+	}
 	return o.rows(o.fed.C)
 }
 
@@ -290,13 +305,17 @@ func (o *ownArrays) rows(n int) (data.View, error) {
 			"about -1 to 1: set data.normalize = \"global\"", o.parts[0].x.Name, far))
 	}
 	if test := pieces[1]; test != nil {
-		x, y := max(-slices.Min(pieces[0]), slices.Max(pieces[0])), max(-slices.Min(test), slices.Max(test))
-		if y > 20*x || x > 20*y && y > 0 {
-			o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("the values of array %s reach %g, those of %s %g: scale both alike",
-				o.parts[1].x.Name, y, o.parts[0].x.Name, x))
-		}
+		o.alike(max(-slices.Min(pieces[0]), slices.Max(pieces[0])), max(-slices.Min(test), slices.Max(test)))
 	}
 	return o.aimed(data.VectorPiecesView(n, pieces, o.labels)), nil
+}
+
+// alike adds a note where the test samples reach other values than those for training.
+func (o *ownArrays) alike(x, y float32) {
+	if y > 20*x || x > 20*y && y > 0 {
+		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("the values of array %s reach %g, those of %s %g: scale both alike",
+			o.parts[1].x.Name, y, o.parts[0].x.Name, x))
+	}
 }
 
 // tokens returns rows of token ids.
@@ -311,6 +330,9 @@ func (o *ownArrays) tokens() (data.View, error) {
 		}
 		ids, err := p.x.Ints(0, 1<<16-1)
 		if err != nil {
+			if p.x.whole() == nil {
+				return data.View{}, err
+			}
 			return data.View{}, fmt.Errorf("%w: ids from 0, which pads; save numpy.unique(%s, return_inverse=True)[1].reshape(%[2]s.shape)", err, p.x.Name)
 		}
 		for _, id := range ids {
@@ -322,8 +344,13 @@ func (o *ownArrays) tokens() (data.View, error) {
 		o.fed.Notes = append(o.fed.Notes, fmt.Sprintf("%d of %d ids occur, but the model has rows for all; save numpy.unique(x, return_inverse=True)[1].reshape(x.shape) for fewer", there, o.fed.Vocab))
 	}
 	o.padded(rows)
-	if o.parts[0].y != nil {
-		if err := o.classes(); err != nil {
+	if y := o.parts[0].y; y != nil {
+		err := o.classes()
+		if err != nil && slices.Equal(y.Shape, o.parts[0].x.Shape) {
+			err = y.errorf("%w", own.Refused(fmt.Sprintf("the shape %v has a label for each id", y.Shape), "one label a row",
+				"leave y out, and the model learns the next id at every place"))
+		}
+		if err != nil {
 			return data.View{}, err
 		}
 		return o.aimed(data.TokenView(o.fed.SeqLen, rows, o.labels)), nil

@@ -33,7 +33,7 @@ func (o *ownArrays) numbers() error {
 			continue
 		}
 		for k := range o.fed.Classes {
-			if err := own.Rounded(p.y.column(k, o.fed.Classes)); err != nil {
+			if err := own.Rounded(own.ToPredict, p.y.Name, p.y.column(k, o.fed.Classes)); err != nil {
 				return p.y.errorf("%w", err)
 			}
 		}

@@ -143,7 +143,10 @@ func (a *Array) Ints(least, most int32) ([]int32, error) {
 	for i := range out {
 		x, ok := get(a.bytes[i*a.Size:])
 		if !ok || x < float64(least) || x > float64(most) {
-			return nil, a.errorf("value %s is %.0f, must be in %d to %d", a.place(i), x, least, most)
+			one := *a
+			one.bytes = a.bytes[i*a.Size:][:a.Size]
+			text, _ := one.Texts() // of an integer
+			return nil, a.errorf("value %s is %s, must be in %d to %d", a.place(i), text[0], least, most)
 		}
 		out[i] = int32(x)
 	}

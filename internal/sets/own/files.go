@@ -17,24 +17,37 @@ import (
 	"github.com/fedfast/fedfast/internal/sys/regular"
 )
 
-// saved converts arrays that a program has read.
-const saved = `; read its arrays and save them: numpy.savez("own.npz", x=x, y=y, client=client)`
+// saved converts what a program has read.
+const saved = `; read it in Python and save numpy.savez("own.npz", ...), or a DataFrame by to_parquet("own.parquet")`
 
 // magics are how files begin that users give for others, and what they are, with what
 // converts them.
 var magics = []struct{ begin, is string }{
 	{"\x93NUMPY", `one array of numpy.save; save all in one file: numpy.savez("own.npz", x=numpy.load("x.npy"), y=numpy.load("y.npy"))`},
-	{"PAR1", "Parquet, which data.name = \"parquet\" and \"parquet-text\" read"},
-	{"PK", "a part of one, or a damaged one; copy or save it again"},
+	{"PAR1", "Parquet, which data.name = \"parquet-columns\", \"parquet\" and \"parquet-text\" read"},
+	{"PK\x03", "a zip archive, such as Excel's, or a part of one; unpack it, save its sheet as CSV, or copy it again"},
 	{"\x89HDF", "HDF5" + saved},
-	{"MATLAB", "a file of MATLAB" + saved},
+	{"MATLAB 5", "a file of MATLAB" + saved},
 	{"\x80", `a pickle; numpy.savez("own.npz", **pickle.load(open("own.pkl", "rb"))) converts a dict of arrays`},
 	{"\x1f\x8b", "packed by gzip; unpack it: gunzip -c PACKED > UNPACKED"},
 	{"BZh", "packed by bzip2; unpack it: bunzip2 -c PACKED > UNPACKED"},
 	{"\xfd7zXZ", "packed by xz; unpack it: unxz -c PACKED > UNPACKED"},
 	{"ARROW1", "an Arrow (Feather) file" + saved},
-	{"{", "JSON" + saved},
-	{"SQLite", "an SQLite database" + saved},
+	{"{", "JSON" + saved}, {"[{", "JSON" + saved}, {"@relation", "ARFF" + saved},
+	{"version https://git-lfs", "a pointer of Git LFS; fetch the file itself: git lfs pull"},
+	{"<!DOCTYPE", "a page of the web; download the file itself"}, {"<html", "a page of the web; download the file itself"},
+	{"SQLite format", "an SQLite database" + saved},
+}
+
+// svm matches the beginning of a file of LIBSVM.
+var svm = regexp.MustCompile(`^[-+]?[\d.]+ (qid:\d+ )?\d+:[-+\d.]`)
+
+// Instead returns the error of a file that cannot be read, or one that says what it is instead of such files.
+func Instead(path, such string, err error) error {
+	if is := Kind(path); err != nil && is != "" && !strings.HasPrefix(is, such) {
+		return fmt.Errorf("%s is %s", path, is)
+	}
+	return err
 }
 
 // Kind says what a file seems to be, "" where it is not known.
@@ -44,12 +57,15 @@ func Kind(path string) string {
 		return ""
 	}
 	defer func() { _ = f.Close() }() // it was read only
-	head := make([]byte, 8)
+	head := make([]byte, 64)
 	n, _ := f.Read(head)
+	if svm.Match(head[:n]) {
+		return "of LIBSVM; x, y = sklearn.datasets.load_svmlight_file(...), and save x.toarray()"
+	}
 	for _, m := range magics {
 		if strings.HasPrefix(string(head[:n]), m.begin) {
 			name, unpacked := filepath.Base(path), "unpacked.npz"
-			if within := strings.TrimSuffix(name, filepath.Ext(name)); filepath.Ext(within) == ".npz" {
+			if within := strings.TrimSuffix(name, filepath.Ext(name)); filepath.Ext(within) != "" {
 				unpacked = within
 			}
 			return strings.NewReplacer("UNPACKED", unpacked, "PACKED", name).Replace(m.is)

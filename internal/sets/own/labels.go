@@ -80,8 +80,11 @@ func Keep(name, condition string) string {
 	return fmt.Sprintf("keep = %s; x%[2]s, y%[2]s, client%[2]s = x%[2]s[keep], y%[2]s[keep], client%[2]s[keep]", condition, part)
 }
 
-// Label gives a federation the classes of labels, which are names or integers, and notes. The name is as in Classes.
-func Label(fed *data.Federation, name string, names []string, labels []int32) ([]int32, error) {
+// Label gives a federation the classes of labels, which are names or integers, and notes. The name is as in Classes,
+// the first samples are for training.
+func Label(fed *data.Federation, name string, names []string, labels []int32, train int) ([]int32, error) {
+	number := func(l int32) string { return strconv.Itoa(int(l)) }
+	fed.Notes = slices.Concat(fed.Notes, Unseen(names, train, strings.Clone), Unseen(labels, train, number))
 	by := func() ([]int32, []string, error) { return Classes(name, labels) }
 	if names != nil {
 		by = func() ([]int32, []string, error) { return Names(names) }
@@ -91,6 +94,21 @@ func Label(fed *data.Federation, name string, names []string, labels []int32) ([
 		fed.Classes, fed.Notes = int(slices.Max(labels))+1, append(fed.Notes, notes...)
 	}
 	return labels, err
+}
+
+// Unseen returns a note where labels after the first ones, which are for training, are others, not NaN.
+func Unseen[T comparable](labels []T, train int, name func(T) string) []string {
+	seen := map[T]bool{}
+	for _, l := range labels[:min(train, len(labels))] {
+		seen[l] = true
+	}
+	others := list.Where(labels[min(train, len(labels)):], func(l T) bool { return !seen[l] && l == l })
+	if len(others) == 0 {
+		return nil
+	}
+	names := slices.Compact(slices.Sorted(slices.Values(list.Of(others, name))))
+	return []string{fmt.Sprintf("%d of the %d test samples are of classes without training samples, which no model "+
+		"learns: %s", len(others), len(labels)-train, oneline.Names(names))}
 }
 
 // Names returns the classes of labels that are texts, numbered in their order, and notes.
@@ -315,7 +333,7 @@ func Scale(values []float32, width int) []string {
 				}
 			}
 		})
-		what := "the numbers to predict have"
+		what := ToPredict
 		way := fmt.Sprintf("(y - %.0f) / %.4g, an RMSE of 1 then is %.4[2]g of y", mean, std)
 		if width > 1 {
 			what = fmt.Sprintf("column %d of the numbers to predict has", k)
@@ -329,8 +347,11 @@ func Scale(values []float32, width int) []string {
 	return nil
 }
 
-// Rounded returns an error if numbers of a column to predict differ by no more than 32-bit floats round them.
-func Rounded(values iter.Seq[float64]) error {
+// ToPredict says what has numbers to predict.
+const ToPredict = "the numbers to predict have"
+
+// Rounded returns an error if numbers of a column differ by no more than 32-bit floats round them.
+func Rounded(what, name string, values iter.Seq[float64]) error {
 	worst := 0.0
 	for x := range values {
 		worst = max(worst, math.Abs(x-float64(float32(x))))
@@ -339,8 +360,9 @@ func Rounded(values iter.Seq[float64]) error {
 	if rounds := std > 0 && worst >= std/4; !rounds || math.IsInf(worst, 0) { // NaN does not
 		return nil
 	}
-	there := "the numbers to predict have the mean %.6g and the deviation %.4g, which 32-bit floats lose"
-	return Refused(fmt.Sprintf(there, mean, std), "numbers of about 7 digits", fmt.Sprintf("save y - %.0f", mean))
+	there := "%s the mean %.6g and the deviation %.4g, which 32-bit floats lose"
+	way := fmt.Sprintf("save %s - %.0f", name, mean)
+	return Refused(fmt.Sprintf(there, what, mean, std), "numbers of about 7 digits", way)
 }
 
 // apart returns the place of a value, below or above all others by more than these

@@ -33,6 +33,7 @@ func (o *own) each(ctx context.Context, what string, names []string, are string,
 		}
 		if err == nil {
 			o.used[leaf.Path[0]] = true
+			leaf.Gaps = len(leaf.Path) > 1 // of {bytes, path}
 			err = f.Each(ctx, leaf, func(row int, v parquet.Value) error { return call(f, i, row, v) })
 		}
 		if err != nil {
@@ -94,6 +95,10 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 	each := func() error {
 		return o.each(ctx, "pictures", imageNames, "the bytes of PNG or JPEG",
 			func(f *parquet.File, _, row int, v parquet.Value) error {
+				if v.Missing {
+					return fmt.Errorf("row %d has a path at most; save {\"bytes\": open(path, \"rb\").read(), \"path\": path} of "+
+						"each, or leave such rows out", row)
+				}
 				return add(fmt.Sprintf("row %d", row), v.Bytes, f.Budget)
 			})
 	}
@@ -102,16 +107,6 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 	}
 	if err := each(); err != nil {
 		return data.View{}, err
-	}
-	if len(pixels) > 0 {
-		switch least, most := slices.Min(pixels), slices.Max(pixels); {
-		case least == most:
-			fed.Notes = append(fed.Notes, fmt.Sprintf("all pixels of the pictures are %d of 255: there is nothing to learn "+
-				"from", most))
-		case most < 32:
-			fed.Notes = append(fed.Notes, fmt.Sprintf("the brightest pixel of the pictures is %d of 255; save "+
-				"(x * (255 / %[1]d)).astype(\"uint8\") of each picture x if that is white", most))
-		}
 	}
 	if len(deep) > 0 {
 		least, most := slices.Min(deep), slices.Max(deep)
@@ -129,7 +124,7 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 			fed.Notes = append(fed.Notes, fmt.Sprintf("%d of the pictures have pixels above %d: they are read as 255",
 				above, 1<<used-1))
 		}
-		if used < 16 {
+		if used < 16 && least < most {
 			fed.Notes = append(fed.Notes, fmt.Sprintf("the pictures have 16 bits a channel, of which the lower %d are used (the largest is %d): %d is read as 255", used, most, 1<<used-1))
 		}
 		second := uint16(0) // the largest value but one, above which a marker may be
@@ -147,6 +142,16 @@ func (o *own) images(ctx context.Context) (data.View, error) {
 			fed.Notes = append(fed.Notes, fmt.Sprintf("the pictures have 16 bits a channel, with values %s, "+
 				"which become %d of 256 levels; to keep more, save ((%s - %d.0) * (65535 / %d)).astype(\"uint16\") of each picture x",
 				between, levels, kept, least, most-least))
+		}
+	}
+	if len(pixels) > 0 {
+		switch least, most := slices.Min(pixels), slices.Max(pixels); {
+		case least == most:
+			fed.Notes = append(fed.Notes, fmt.Sprintf("all pixels of the pictures are %d of 255: there is nothing to learn "+
+				"from", most))
+		case most < 32 && deep == nil:
+			fed.Notes = append(fed.Notes, fmt.Sprintf("the brightest pixel of the pictures is %d of 255; save "+
+				"(x * (255 / %[1]d)).astype(\"uint8\") of each picture x if that is white", most))
 		}
 	}
 	if clear {

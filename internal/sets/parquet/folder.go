@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,11 +25,15 @@ func (o *own) walk(ctx context.Context) error {
 	type found struct{ path, class, client string }
 	var parts [3][]found
 	var left, pictures, dirs []string
-	err := filepath.WalkDir(o.cfg.Path, func(path string, entry fs.DirEntry, err error) error {
+	root, err := filepath.EvalSymlinks(o.cfg.Path)
+	if err != nil {
+		return err
+	}
+	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch ending := strings.ToLower(filepath.Ext(path)); {
 		case err != nil || ctx.Err() != nil:
 			return cmp.Or(err, ctx.Err())
-		case strings.HasPrefix(entry.Name(), ".") && path != o.cfg.Path: // ._a.png is of a Mac
+		case strings.HasPrefix(entry.Name(), ".") && path != root: // ._a.png is of a Mac
 			if entry.IsDir() {
 				return fs.SkipDir
 			}
@@ -37,6 +42,9 @@ func (o *own) walk(ctx context.Context) error {
 		case slices.Contains([]string{".png", ".jpg", ".jpeg"}, ending):
 			pictures = append(pictures, path)
 		default:
+			if info, err := os.Stat(path); err == nil && info.IsDir() {
+				return fmt.Errorf("%s: is a link to a folder, which is not followed; move the folder there", path)
+			}
 			left = append(left, entry.Name())
 		}
 		return nil
@@ -47,7 +55,7 @@ func (o *own) walk(ctx context.Context) error {
 	named, notes := ownsets.Folders(dirs[min(1, len(dirs)):]) // the first is data.path
 	o.fed.Notes = notes
 	for _, path := range pictures {
-		rel, _ := filepath.Rel(o.cfg.Path, filepath.Dir(path)) // it is below
+		rel, _ := filepath.Rel(root, filepath.Dir(path)) // it is below
 		above := strings.Split(filepath.ToSlash(rel), "/")
 		f, part := found{path: path, class: above[len(above)-1]}, ownsets.Train
 		above = slices.DeleteFunc(above[:len(above)-1], func(name string) bool {
@@ -75,7 +83,8 @@ func (o *own) walk(ctx context.Context) error {
 	}
 	o.first = len(parts[ownsets.Train])
 	if o.first == 0 {
-		return fmt.Errorf("%s: no pictures (.png, .jpg, .jpeg) for training in it; it must be %s", o.cfg.Path, folders)
+		return fmt.Errorf("%s: no pictures (.png, .jpg, .jpeg) for training in it, but %s; it must be %s", o.cfg.Path,
+			cmp.Or(oneline.Names(left[:min(3, len(left))]), "nothing"), folders)
 	}
 	var classes []string
 	for i, f := range slices.Concat(parts[ownsets.Train], parts[ownsets.Test]) {
@@ -90,7 +99,7 @@ func (o *own) walk(ctx context.Context) error {
 			o.clients = append(o.clients, f.client)
 		}
 	}
-	o.labels, err = ownsets.Label(o.fed, "the folders", classes, nil)
+	o.labels, err = ownsets.Label(o.fed, "the folders", classes, nil, o.first)
 	return err
 }
 

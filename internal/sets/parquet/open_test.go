@@ -277,7 +277,7 @@ func TestOpenErrors(t *testing.T) {
 			return write(t, path,
 				[]odd{{ok.Image, []int32{1}, struct{}{}}})
 		},
-		"own.parquet: column image.bytes: row 1 has no value": func() string {
+		`column image.bytes: row 1 has a path at most; save {"bytes": open(path, "rb").read(), "path": path}`: func() string {
 			return write(t,
 				path, []photo{{User: "a"}})
 		},

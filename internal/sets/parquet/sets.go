@@ -137,7 +137,7 @@ func (o *own) open(ctx context.Context) error {
 	for i, path := range slices.Concat(train, test) {
 		f, err := parquet.Open(path)
 		if err != nil {
-			return err
+			return ownsets.Instead(path, "Parquet", err)
 		}
 		o.files = append(o.files, f)
 		rows += f.Rows
@@ -216,7 +216,7 @@ func (o *own) readLabels(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	if o.labels, err = ownsets.Label(o.fed, "frame."+named, names, o.labels); err != nil {
+	if o.labels, err = ownsets.Label(o.fed, "frame."+named, names, o.labels, o.first); err != nil {
 		return fmt.Errorf("%s: column of labels: %w", o.cfg.Path, err)
 	}
 	return nil

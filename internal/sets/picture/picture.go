@@ -92,9 +92,13 @@ func Channels(encoded []byte, m image.Image) int {
 	return 3
 }
 
-// Turned reports whether a JPEG says that it is to be turned or mirrored to be looked at, as a phone writes it.
+// Turned reports whether a picture says that it is to be turned or mirrored to be looked at, as a phone writes it.
 func Turned(encoded []byte) bool {
-	_, exif, _ := bytes.Cut(encoded[:min(len(encoded), 1<<16)], []byte("Exif\x00\x00"))
+	head := encoded[:min(len(encoded), 1<<16)]
+	_, exif, is := bytes.Cut(head, []byte("Exif\x00\x00"))
+	if !is {
+		_, exif, _ = bytes.Cut(head, []byte("eXIf")) // of a PNG
+	}
 	for _, orientation := range []string{"\x12\x01\x03\x00\x01\x00\x00\x00", "\x01\x12\x00\x03\x00\x00\x00\x01\x00"} {
 		if _, value, found := bytes.Cut(exif, []byte(orientation)); found && len(value) > 0 {
 			return value[0] > 1 && value[0] <= 8

@@ -202,6 +202,14 @@ func (c *column) whole() bool {
 	return !slices.ContainsFunc(c.numbers, func(x float64) bool { return x == x && x != math.Trunc(x) })
 }
 
+// rounded is the error of numbers that floats lose.
+func (c *column) rounded() error {
+	if c.Values != nil {
+		return nil
+	}
+	return own.Rounded(fmt.Sprintf("column %s has", oneline.Name(c.Name)), c.Name, slices.Values(c.numbers))
+}
+
 // decide chooses the type of a column: that of data.columns, or by its values.
 func (c *column) decide() error {
 	c.settle()
@@ -350,6 +358,15 @@ func (c *column) few() bool {
 	n := len(c.sorted())
 	return c.whole() && n > 2 && n <= fewNumbers && 4*n <= c.n
 }
+
+// figures reports whether the categories, which are many, may be numbers or dates in a form that is not read.
+func (c *column) figures() bool {
+	odd := func(text string) bool { return !figure.MatchString(text) }
+	return c.cfg.Columns[c.Name] == nil && len(c.Values) > fewNumbers && !slices.ContainsFunc(c.Values, odd)
+}
+
+// figure is a text that has a digit before any letter.
+var figure = regexp.MustCompile(`^\P{L}*\p{Nd}`)
 
 // coded reports whether some of the numbers have zeros before them.
 func (c *column) coded() bool {

@@ -135,7 +135,7 @@ func TestOddFiles(t *testing.T) {
 			"open quote",
 			map[string]string{"a.csv": strings.Replace(plain, "m", `"m`, 1)},
 			nil,
-			[]string{`a.csv line 5: extraneous or missing " in quoted-field`},
+			[]string{`a.csv line 5: a quote is in the wrong place, or missing; write "" for one within quotes (`},
 		},
 		{
 			"a quote that swallows the file",
@@ -195,7 +195,7 @@ func TestOddFiles(t *testing.T) {
 			"bytes",
 			map[string]string{"a.csv": "PK\x03\x04\x00\x00\x00"},
 			nil,
-			[]string{"a.csv: not text; save the table as CSV in UTF-8"},
+			[]string{"a.csv is a zip archive, such as Excel's, or a part of one; unpack it, save its sheet as CSV"},
 		},
 		{
 			"a client of one row",

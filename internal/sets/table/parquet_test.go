@@ -50,7 +50,7 @@ func visits(t testing.TB, n int) ([]visit, string) {
 		v := visit{
 			Age: new(20.5 + float64(i%977)/8), Sex: new([]string{"f", "m", "x"}[i%3]), Smokes: new(i%5 == 0),
 			Born: int32(i%9000 - 99), Seen: day, Cost: int64(i*i%99991 - 50), Steps: new(int64(i) * 3),
-			Cells: math.MaxUint32 - uint32(i%5001),
+			Cells: math.MaxUint32 - 99999*uint32(i%5001),
 			Lab:   lab{float32(i%64) / 4}, Hospital: math.MaxUint64 - uint64(i%4),
 			Ill: []string{"no", "yes"}[i/3%2], Index: int64(i),
 		}

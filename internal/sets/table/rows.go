@@ -211,7 +211,8 @@ func (f *rows) next() (row []string, line int, err error) {
 	f.in.left = maxRow
 	row, err = f.csv.Read()
 	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
-		return nil, parse.Line, fmt.Errorf("%s line %d: %w", f.in.path, parse.Line, parse.Err)
+		return nil, parse.Line, fmt.Errorf(`%s line %d: a quote is in the wrong place, or missing; write "" for one within `+
+			`quotes (%w)`, f.in.path, parse.Line, parse.Err)
 	}
 	if err != nil {
 		return nil, 0, err

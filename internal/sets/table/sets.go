@@ -24,10 +24,11 @@ import (
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
-// kind is a kind of files of tables: their endings, what a row is called in errors, and what opens them.
+// kind is a kind of files of tables: their endings, what a row and what such a file is called, and what opens them.
 type kind struct {
 	endings []string
 	row     string
+	such    string
 	open    func(*data.Config, string) (source, error)
 }
 
@@ -68,9 +69,9 @@ func Sets() []data.Set {
 	return []data.Set{
 		set("csv", "in text form, with tabs, semicolons, | or commas between fields",
 			".csv, .tsv, .data or .txt files, plain, .gz or .zst",
-			kind{ofText, "line", openRows}),
+			kind{ofText, "line", "packed by gzip", openRows}),
 		set("parquet-columns", "in Parquet's format, a row a sample, as DataFrame.to_parquet saves them", ".parquet files",
-			kind{[]string{".parquet", ".pq"}, "row", openParquet}),
+			kind{[]string{".parquet", ".pq"}, "row", "Parquet", openParquet}),
 	}
 }
 
@@ -141,13 +142,14 @@ func (t *table) read(ctx context.Context) error {
 func (t *table) file(ctx context.Context, path string, budget *memory.Budget, several, test bool) (err error) {
 	f, err := t.kind.open(t.cfg, path)
 	if err != nil {
-		return err
+		return own.Instead(path, t.kind.such, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	names, note := f.columns()
 	if note != "" && len(t.clients) == 0 {
 		t.note("%s: %s", filepath.Base(path), note)
 	}
+	text, isText := f.(*rows)
 	label, owner := slices.Index(names, t.cfg.LabelColumn), slices.Index(names, t.cfg.ClientColumn)
 	l, client, missing := t.cfg.LabelColumn, "", []string{}
 	lacks := func(key, name string) {
@@ -170,17 +172,23 @@ func (t *table) file(ctx context.Context, path string, budget *memory.Budget, se
 		if note != "" {
 			err = fmt.Errorf("%w: %s", err, note)
 		}
-		return err
+		if len(names) == 1 && isText {
+			err = fmt.Errorf("%w: its first row has one field; set data.delimiter, or leave out lines before the names", err)
+		}
+		return own.Instead(path, t.kind.such, err)
 	}
 	if label == owner || slices.Contains(t.cfg.DropColumns, l) || slices.Contains(names, l+".1") {
 		return fmt.Errorf("data.label_column = %q: must be one column of %s, not dropped, and not the clients'", l, path)
+	}
+	if owner >= 0 && slices.Contains(names, t.cfg.ClientColumn+".1") {
+		return fmt.Errorf("data.client_column = %q: %s has several such columns; give each its own name",
+			t.cfg.ClientColumn, path)
 	}
 	if pooled {
 		return fmt.Errorf("data.client_column is not set, and there is one file: set it (the columns are %s), or have the "+
 			"samples dealt, such as with data.partition = %q", oneline.Names(names), deal.WayIID)
 	}
 	columns, read := make([]*column, len(names)), make([]bool, len(names))
-	text, isText := f.(*rows)
 	if isText && text.decoded {
 		t.decoded = append(t.decoded, filepath.Base(path))
 	}
@@ -267,7 +275,7 @@ func (t *table) decide() error {
 		return fmt.Errorf("%s: there is no column with values beside data.label_column = %q", t.cfg.Path, t.label.Name)
 	}
 	for _, c := range t.columns {
-		if err := c.decide(); err != nil {
+		if err := cmp.Or(c.decide(), c.rounded()); err != nil {
 			return err
 		}
 	}
@@ -297,6 +305,9 @@ func (t *table) decide() error {
 	tell(t.columns, func(c *column) bool { return own.Splits(c.Name, c.Values) },
 		"columns that seem to say which rows are for testing, and are inputs as others are; save these rows in a file "+
 			"whose name has the word test, and drop the column (data.drop_columns): ")
+	figures := list.Where(categories, (*column).figures)
+	t.list("categories with digits in each; numbers or dates are read as 1234.5 or 2026-01-31: ",
+		list.Of(figures, func(c *column) string { return c.Name + " (" + c.texts[0] + ")" }))
 	tell(free, (*column).few, `numbers of few values, which data.columns = { NAME = "category" } makes categories: `)
 	tell(free, (*column).coded,
 		`numbers with zeros before them, which data.columns = { NAME = "category" } makes categories: `)
@@ -337,7 +348,7 @@ func (t *table) classes() error {
 	if given == typeNumber || amounts && c.odd == "" {
 		t.fed.Target, t.fed.Classes = data.Numbers, 1
 		t.note("label %s: numbers to predict; data.columns = { %[1]s = \"category\" } makes classes of them", name)
-		err := c.decide()
+		err := cmp.Or(c.decide(), c.rounded())
 		t.fed.Notes = append(t.fed.Notes, own.Scale(c.values, 1)...)
 		return err
 	}
@@ -349,6 +360,7 @@ func (t *table) classes() error {
 	}
 	t.fed.Classes, t.fed.ClassNames = len(c.Values), c.Values
 	t.fed.Notes = append(t.fed.Notes, own.Alike("names of classes", c.Values)...)
+	t.fed.Notes = append(t.fed.Notes, own.Unseen(c.values, t.train, func(x float32) string { return c.Values[int(x)] })...)
 	way, n := "", len(c.Values)
 	if n > 2 {
 		way = fmt.Sprintf(" (data.positive, such as \"= %s\" or \"> %[1]s\", makes two of them)", c.Values[0])
