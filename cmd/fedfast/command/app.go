@@ -25,6 +25,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -54,6 +55,9 @@ type app struct {
 	log           slog.Level
 	logs          *logs
 	told          []string // notes about data
+
+	// serves is set when there are no rounds to wait for.
+	serves atomic.Bool
 
 	// running is set when a command begins its work: errors before are wrong
 	// usage.

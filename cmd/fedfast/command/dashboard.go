@@ -23,6 +23,7 @@ func newUI(a *app) *cobra.Command {
 		Short: "Show studies in a browser, including running ones",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			a.serves.Store(true)
 			root := workdir.Home
 			if len(args) > 0 {
 				root = args[0]

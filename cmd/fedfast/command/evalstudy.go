@@ -76,8 +76,8 @@ func (s *savedModel) remeasure(ctx context.Context, a *app, setup *study.Setup, 
 	if other {
 		r.Notes = slices.Insert(r.Notes, 0, fmt.Sprintf("these are the errors on other data than the study's: %v", err))
 	} else if setup.Config.Eval.Personalized {
-		r.Notes = append(r.Notes, fmt.Sprintf("personalized errors differ from the study's: the method's state of clients "+
-			"and rounds is not available, and all clients have the hyperparameters of most: %v", err))
+		r.Notes = append(r.Notes, fmt.Sprintf("personalized errors may differ from the study's: the method's state of "+
+			"clients and rounds is not available, and all clients have the hyperparameters of most: %v", err))
 	}
 	return nil, nil
 }

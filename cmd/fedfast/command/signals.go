@@ -30,7 +30,11 @@ func (a *app) signals() (context.Context, func()) {
 		}
 		// It is told before the work ends, so that it does not come after the last
 		// error.
-		told := write(a.logs, start+"fedfast: stopping after this round; interrupt again to stop immediately\n")
+		text := "fedfast: stopping after this round; interrupt again to stop immediately\n"
+		if a.serves.Load() {
+			text = "fedfast: stopped\n"
+		}
+		told := write(a.logs, start+text)
 		select {
 		case <-told:
 		case _, ok := <-received:

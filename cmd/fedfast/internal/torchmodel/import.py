@@ -19,6 +19,7 @@ import importlib.util
 import inspect
 import json
 import operator
+import pickle
 import re
 import sys
 import traceback
@@ -1195,6 +1196,15 @@ def merge(layers):
             other[:] = [reads[0] if name == spec["name"] else name for name in other]
 
 
+def bare(state, own):
+    """A state_dict without what DataParallel, torch.compile and wrappers put before all names."""
+    first = next(iter(own), "")
+    before = {k[: -len(first)] for k in state if isinstance(k, str) and k.endswith("." + first)}
+    if first in state or len(before) != 1 or not all(isinstance(k, str) and k.startswith(tuple(before)) for k in state):
+        return state
+    return {k[len(min(before)) :]: v for k, v in state.items()}
+
+
 def main(script, name, form, weights, folder):
     for own in json.loads((Path(folder) / "layers.json").read_text()):
         LAYERS[own["module"]], FUNCTIONS[own["function"]] = own, own["type"]
@@ -1202,12 +1212,20 @@ def main(script, name, form, weights, folder):
     torch.set_num_threads(1)
     model = find(script, name)
     if weights:
-        state = torch.load(weights, map_location="cpu", weights_only=True)
-        state = state.get("state_dict", state.get("model", state)) if isinstance(state, dict) else state
+        try:
+            state = torch.load(weights, map_location="cpu", weights_only=True)
+        except pickle.UnpicklingError:
+            raise Unknown(f"{weights}: has more than tensors; save torch.save(module.state_dict(), FILE)")
+        if isinstance(state, dict):
+            state = next((state[key] for key in ("state_dict", "model_state_dict", "model") if key in state), state)
+            state = bare(state, model.state_dict())
         try:
             model.load_state_dict(state)
         except Exception as e:
             raise Unknown(f"{weights}: {one_line(e)}")
+        bad = [name for name, t in model.state_dict().items() if not torch.isfinite(t).all()]
+        if bad:
+            raise Unknown(f"{weights}: values of {', '.join(bad)} are not finite")
     model.float()
     x = example(form, model)
     model.eval()
