@@ -119,11 +119,6 @@ func Run(ctx context.Context, cfg Config, progress func(string)) (*Report, error
 	if cfg.Passes < 0 {
 		return nil, fmt.Errorf("bench: passes is %d: must be at least 1", cfg.Passes)
 	}
-	for _, p := range cfg.Precisions {
-		if err := p.Check(); err != nil {
-			return nil, fmt.Errorf("bench: precision %s: %w", p, err)
-		}
-	}
 	chosen, err := choose(cfg.Suites)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,6 @@ import (
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/internal/test/fltest"
 	"github.com/fedfast/fedfast/internal/test/kernelstest"
-	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/nn"
 	"github.com/fedfast/fedfast/nn/models"
 )
@@ -62,7 +61,7 @@ func TestDeferredSteps(t *testing.T) {
 	}
 	exact := train(nn.FP32, atOnce(), 2)
 	bounds := map[nn.Precision]float64{nn.FP32: 1e-4}
-	if kernels.CheckBF16() == nil { // emulated, it takes ten minutes
+	if !kernelstest.Emulated() { // it takes ten minutes
 		bounds[nn.BF16] = 1.2 * way(train(nn.BF16, atOnce(), 2), exact)
 	}
 	for p, bound := range bounds {

@@ -129,9 +129,6 @@ func TestSpreadOfErrors(t *testing.T) {
 // TestEvaluationInBF16 measures weights that change in place with one engine, and with one
 // engine each.
 func TestEvaluationInBF16(t *testing.T) {
-	if err := nn.BF16.Check(); err != nil {
-		t.Skip(err)
-	}
 	fed := fltest.OpenGlyphs(t, 14, 40)
 	if len(fed.Clients) < frozenBatches {
 		t.Fatalf("%d clients are too few to keep what is made of weights", len(fed.Clients))

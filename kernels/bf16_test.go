@@ -11,33 +11,24 @@ import (
 	"github.com/fedfast/fedfast/kernels"
 )
 
-// forBF16 runs f on every level that multiplies numbers of bf16, and says so where
-// there is no instruction to compare with.
+// forBF16 runs f on every level, in both ways where there are two.
 func forBF16(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	assembly := false
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
-		if err := kernels.CheckBF16(); err != nil {
-			t.Skip(err)
-		}
-		assembly = assembly || kernels.Current() != kernels.Generic
 		f(t)
 		if kernels.Current() == kernels.AVX512 && kernels.OtherBF16 != nil {
 			defer kernels.OtherBF16()()
 			t.Run("other", f)
 		}
 	})
-	if !assembly {
-		t.Skip("SKIPPED for assembly: no level here has products of bf16; only the plain Go level was tested")
-	}
 }
 
 func bits(x uint32) float32 { return math.Float32frombits(x) }
 
-// sameNumber fails unless two numbers have the same bits, or are NaN at the level AVX2.
+// sameNumber fails unless two numbers have the same bits, or are NaN at a level without the instruction.
 func sameNumber(t *testing.T, got, want float32, format string, args ...any) {
 	t.Helper()
-	anyNaN := got != got && want != want && kernels.Current() == kernels.AVX2
+	anyNaN := got != got && want != want && (kernels.Current() == kernels.AVX2 || kernels.Current() == kernels.NEON)
 	if math.Float32bits(got) != math.Float32bits(want) && !anyNaN {
 		t.Fatalf("%s: %08x, want %08x", fmt.Sprintf(format, args...), math.Float32bits(got), math.Float32bits(want))
 	}
@@ -141,6 +132,60 @@ func randomPairs(r *rand.Rand, n, offset int) *kernelstest.Slice {
 	return s
 }
 
+// A source makes what products read, between guard words: pairs of bf16, floats that are rounded to it, and what sums
+// start from.
+type source struct {
+	pairs, floats, starts func(r *rand.Rand, n, offset int) *kernelstest.Slice
+}
+
+var (
+	ordinary = source{randomPairs, anyFloats, kernelstest.Random}
+	least    = source{
+		func(r *rand.Rand, n, offset int) *kernelstest.Slice {
+			return filled(n, offset, func() uint32 { return leastHalf(r) | leastHalf(r)<<16 })
+		},
+		func(r *rand.Rand, n, offset int) *kernelstest.Slice {
+			return filled(n, offset, func() uint32 { return leastHalf(r) << 16 })
+		},
+		func(r *rand.Rand, n, offset int) *kernelstest.Slice {
+			few := []uint32{0, 1, 0x007fffff, 0x00800001}
+			return filled(n, offset, func() uint32 {
+				if r.IntN(4) == 0 {
+					return r.Uint32()&0x80000000 | few[r.IntN(len(few))]
+				}
+				return r.Uint32()&0x80000000 | 0x00800000
+			})
+		},
+	}
+)
+
+func filled(n, offset int, next func() uint32) *kernelstest.Slice {
+	s := kernelstest.NewSlice(n, offset)
+	for i := range s.Data {
+		s.Data[i] = bits(next())
+	}
+	return s
+}
+
+// leastHalf returns the bits of a number of bf16 such that sums of products often are the least normal number and
+// pass it by less than half a unit: a zero, 2^-63 or less than 2^-74, and rarely any but a NaN.
+func leastHalf(r *rand.Rand) uint32 {
+	v := r.Uint32()
+	switch n := r.IntN(60); {
+	case n == 0 && v&0x7f80 < 0x7f80:
+		return v & 0xffff
+	case n == 1:
+		return v & 0x807f
+	case n == 2:
+		return v&0x8000 | 0x7f80
+	case n < 25:
+		return v & 0x8000
+	case n < 45:
+		return v&0x8000 | (127-63)<<7
+	}
+	return v&0x807f | uint32(30+r.IntN(23))<<7
+}
+
 // roundedPair is a pair of two numbers, each rounded by arithmetic.
 func roundedPair(low, high float32) float32 {
 	return bits(roundedHalf(low) | roundedHalf(high)<<16)
@@ -189,55 +234,62 @@ func TestBF16NN(t *testing.T) {
 				{m: 1 + n%17, n: 1 + n%6, k: n, segs: 1, lda: n + n%3, offset: n % 16, bias: true, relu: n%2 == 0},
 				{m: 1 + n%15, n: n % 11, k: 1 + n%5, segs: 1 + n%4, lda: 2, segStride: n % 23, moreRows: n % 3, moreCols: n % 9, acc: true, relu: n%3 == 0},
 			} {
-				c.runBF16(t, r, false)
+				c.runBF16(t, r, ordinary, false)
 			}
 			for _, c := range []nnCase{
 				{m: n, n: 1 + n%7, k: 1 + n%5, segs: 1, lda: 5, offset: n % 16, relu: n%2 == 0},
 				{m: 1 + n%17, n: 1 + n%6, k: n, segs: 1, lda: n + n%3, offset: n % 16, moreRows: n % 3, bias: true},
 				{m: 1 + n%15, n: n % 11, k: 1 + n%9, segs: 1, lda: 5, moreCols: n % 9, acc: true},
 			} {
-				c.runBF16(t, r, true)
+				c.runBF16(t, r, ordinary, true)
 			}
 		})
 		if !kernelstest.Small() { // long sums, in runs
 			long := nnCase{m: 15, n: 1, k: 4501, segs: 1, lda: 1, bias: true, relu: true}
-			long.runBF16(t, r, true)
-			long.runBF16(t, r, false)
+			long.runBF16(t, r, ordinary, true)
+			long.runBF16(t, r, ordinary, false)
 		}
 		if kernels.Current() != kernels.Generic {
-			for _, c := range []nnCase{ // more than a plane of halves has room for
+			large := []nnCase{ // more than a plane of halves has room for
+				{m: 20, n: 1, k: 100, segs: 3, lda: 900, segStride: 111, acc: true},
+				{m: 1, n: 1, k: 11_000, segs: 3, lda: 7, segStride: 300, bias: true, relu: true},
 				{m: 2, n: 1, k: 40_000, segs: 1, lda: 1, relu: true},
 				{m: 40, n: 1, k: 2000, segs: 1, lda: 2003, bias: true},
-				{m: 20, n: 1, k: 100, segs: 3, lda: 900, segStride: 111, acc: true},
-				{m: 2, n: 3, k: 11_000, segs: 3, lda: 7, segStride: 300, bias: true, relu: true},
 				{m: 2, n: 3, k: 33_000, segs: 2, lda: 7, segStride: 300, acc: true},
-			} {
-				c.runBF16(t, r, false)
+			}
+			if kernelstest.Emulated() {
+				large = large[:2]
+			}
+			for _, c := range large {
+				c.runBF16(t, r, ordinary, false)
+			}
+			if kernelstest.Emulated() {
+				return
 			}
 			long := nnCase{m: 130, n: 1, k: 601, segs: 1, lda: 310, bias: true, relu: true}
-			long.runBF16(t, r, true)
+			long.runBF16(t, r, ordinary, true)
 			// Pairs that are kept for further blocks of rows.
 			for m := 15; m <= 30; m += step {
 				kept := nnCase{m: m, n: 1 + m%4, k: 1024 + m%3*512 + m/2%2, segs: 1, lda: 780, moreRows: m % 3, bias: m%2 == 0, acc: m%4 == 1, relu: m%3 == 0, offset: m % 16}
 				kept.n += 32768 / kept.k / kernels.Width
-				kept.runBF16(t, r, true)
+				kept.runBF16(t, r, ordinary, true)
 			}
 		}
 	})
 }
 
-func (c nnCase) runBF16(t *testing.T, r *rand.Rand, floats bool) {
+func (c nnCase) runBF16(t *testing.T, r *rand.Rand, from source, floats bool) {
 	t.Helper()
 	g := kernels.NN{
 		M: c.m, N: c.n * kernels.Width, K: c.k, Segs: c.segs, Lda: c.lda, SegStride: c.segStride,
 		BRows: c.segs*c.k + c.moreRows, Ldc: c.n*kernels.Width + c.moreCols, Accumulate: c.acc, ReLU: c.relu, BF16: true, Floats: floats,
 	}
-	a := randomPairs(r, max(0, (c.m-1)*c.lda+(c.segs-1)*c.segStride+c.k), c.offset)
-	b := randomPairs(r, g.N*g.BRows, c.offset/2)
+	a := from.pairs(r, max(0, (c.m-1)*c.lda+(c.segs-1)*c.segStride+c.k), c.offset)
+	b := from.pairs(r, g.N*g.BRows, c.offset/2)
 	pairs := func(row, col int) float32 { return b.Data[(col/16*g.BRows+row)*16+col%16] }
 	terms := c.k
 	if floats {
-		b, terms = anyFloats(r, g.N*g.BRows, c.offset/2), (c.k+1)/2
+		b, terms = from.floats(r, g.N*g.BRows, c.offset/2), (c.k+1)/2
 		of := pairs
 		pairs = func(row, col int) float32 {
 			high := float32(0)
@@ -247,7 +299,7 @@ func (c nnCase) runBF16(t *testing.T, r *rand.Rand, floats bool) {
 			return roundedPair(of(2*row, col), high)
 		}
 	}
-	bias, out := kernelstest.Random(r, g.N, c.offset), kernelstest.Random(r, g.M*g.Ldc, 15-c.offset)
+	bias, out := from.starts(r, g.N, c.offset), from.starts(r, g.M*g.Ldc, 15-c.offset)
 	g.A, g.B, g.C = a.Data, b.Data, out.Data
 	if c.bias {
 		g.Bias = bias.Data
@@ -276,7 +328,7 @@ func (c nnCase) runBF16(t *testing.T, r *rand.Rand, floats bool) {
 				at := func(k int) (x, y float32) { return a.Data[i*c.lda+s*c.segStride+k], pairs(s*c.k+k, j) }
 				for k := range terms {
 					x, y := at(k)
-					want = kernels.Dot2(want, x, y)
+					want = dot2(want, x, y)
 				}
 				if !floats {
 					inBlocks = addBlocks(inBlocks, terms, at)
@@ -296,6 +348,26 @@ func (c nnCase) runBF16(t *testing.T, r *rand.Rand, floats bool) {
 	}
 }
 
+// roundedUp counts the steps whose exact result is below 2^-126, the least normal number, and is rounded up to it.
+var roundedUp int
+
+// dot2 is kernels.Dot2 in two steps.
+func dot2(acc, x, y float32) float32 {
+	a, b := math.Float32bits(x), math.Float32bits(y)
+	return addProduct(addProduct(acc, a, b), a<<16, b<<16)
+}
+
+// addProduct is the step of kernels.Dot2 with the high halves of x and y. What it adds for the low ones, -0, changes
+// nothing.
+func addProduct(acc float32, x, y uint32) float32 {
+	x, y = x&0xffff0000, y&0xffff0000
+	p := float64(bits(x)) * float64(bits(y))
+	if math.Abs(float64(acc)) == 0x1p-126 && p != 0 && math.Abs(p) <= 0x1p-151 && (acc > 0) != (p > 0) {
+		roundedUp++
+	}
+	return kernels.Dot2(acc, bits(x|0x8000), bits(y))
+}
+
 // addBlocks adds to acc the products of n pairs, in blocks of 16.
 func addBlocks(acc float32, n int, at func(k int) (x, y float32)) float32 {
 	normal := func(x float32) float32 {
@@ -308,9 +380,9 @@ func addBlocks(acc float32, n int, at func(k int) (x, y float32)) float32 {
 		var sums [2]float32
 		for k := from; k < min(from+16, n); k++ {
 			x, y := at(k)
-			for half := range sums { // Dot2 of one product and of nothing
-				mask, left := uint32(0xffff0000), 16-16*half
-				sums[half] = kernels.Dot2(sums[half], bits(math.Float32bits(x)<<left&mask), bits(math.Float32bits(y)<<left&mask))
+			for half := range sums {
+				left := 16 - 16*half
+				sums[half] = addProduct(sums[half], math.Float32bits(x)<<left, math.Float32bits(y)<<left)
 			}
 		}
 		acc = normal(normal(acc) + normal(sums[0]+sums[1]))
@@ -329,49 +401,57 @@ func TestBF16TN(t *testing.T) {
 				{M: 16, K: 56, N: 256 + 16*(n%3), Segs: 1 + n%2}, // rows of G that are copied together
 			}
 			switch {
-			case n == 37 && kernels.Current() != kernels.Generic: // more than a plane of halves has room for
+			case n == 37 && kernels.Current() != kernels.Generic && kernelstest.Emulated():
+				cases = append(cases, kernels.TN{M: 520, K: 64, N: 16, Segs: 1}) // more than a plane of halves has room for
+			case n == 37 && kernels.Current() != kernels.Generic:
 				cases = append(cases, kernels.TN{M: 600, K: 70, N: 16, Segs: 2}, kernels.TN{M: 40, K: 900, N: 16, Segs: 2})
 			case n%19 > 0:
 				cases = cases[:2]
 			}
 			for _, c := range cases {
-				c.Lda, c.Ldg, c.CRows = c.K+n%3, c.N+16*(n%2), c.K+n%4
-				c.ASeg, c.GSeg = c.M*c.Lda, c.M*c.Ldg
-				a, g := randomPairs(r, c.Segs*c.M*c.Lda+c.K, n%16), randomPairs(r, c.Segs*c.M*c.Ldg+c.N, 3)
-				out := kernelstest.Random(r, c.CRows*c.N, n%5)
-				c.A, c.G, c.C, c.BF16 = a.Data, g.Data, out.Data, true
-				old := append([]float32(nil), out.Data...)
-				kernels.GemmTN(&c)
-				for _, s := range []*kernelstest.Slice{a, g, out} {
-					s.Check(t, "TN")
-				}
-				blocks := append([]float32(nil), old...)
-				c.C, c.Blocks = blocks, true
-				kernels.GemmTN(&c)
-				for k := range c.K {
-					for j := range c.N {
-						at, want := j/16*c.CRows*16+k*16+j%16, float32(0)
-						if c.Accumulate {
-							want = old[at]
-						}
-						inBlocks := want
-						for s := range c.Segs {
-							pairs := func(m int) (x, y float32) { return a.Data[s*c.ASeg+m*c.Lda+k], g.Data[s*c.GSeg+m*c.Ldg+j] }
-							for m := range c.M {
-								x, y := pairs(m)
-								want = kernels.Dot2(want, x, y)
-							}
-							inBlocks = addBlocks(inBlocks, c.M, pairs)
-						}
-						sameNumber(t, out.Data[at], want, "M %d K %d N %d: row %d, column %d", c.M, c.K, c.N, k, j)
-						if !equal(blocks[at], inBlocks) {
-							t.Fatalf("M %d K %d N %d in blocks: row %d, column %d: %v, want %v", c.M, c.K, c.N, k, j, blocks[at], inBlocks)
-						}
-					}
-				}
+				runTN(t, r, c, n, ordinary)
 			}
 		})
 	})
+}
+
+// runTN runs a case, of which n makes the distances.
+func runTN(t *testing.T, r *rand.Rand, c kernels.TN, n int, from source) {
+	t.Helper()
+	c.Lda, c.Ldg, c.CRows = c.K+n%3, c.N+16*(n%2), c.K+n%4
+	c.ASeg, c.GSeg = c.M*c.Lda, c.M*c.Ldg
+	a, g := from.pairs(r, c.Segs*c.M*c.Lda+c.K, n%16), from.pairs(r, c.Segs*c.M*c.Ldg+c.N, 3)
+	out := from.starts(r, c.CRows*c.N, n%5)
+	c.A, c.G, c.C, c.BF16 = a.Data, g.Data, out.Data, true
+	old := append([]float32(nil), out.Data...)
+	kernels.GemmTN(&c)
+	for _, s := range []*kernelstest.Slice{a, g, out} {
+		s.Check(t, "TN")
+	}
+	blocks := append([]float32(nil), old...)
+	c.C, c.Blocks = blocks, true
+	kernels.GemmTN(&c)
+	for k := range c.K {
+		for j := range c.N {
+			at, want := j/16*c.CRows*16+k*16+j%16, float32(0)
+			if c.Accumulate {
+				want = old[at]
+			}
+			inBlocks := want
+			for s := range c.Segs {
+				pairs := func(m int) (x, y float32) { return a.Data[s*c.ASeg+m*c.Lda+k], g.Data[s*c.GSeg+m*c.Ldg+j] }
+				for m := range c.M {
+					x, y := pairs(m)
+					want = dot2(want, x, y)
+				}
+				inBlocks = addBlocks(inBlocks, c.M, pairs)
+			}
+			sameNumber(t, out.Data[at], want, "M %d K %d N %d: row %d, column %d", c.M, c.K, c.N, k, j)
+			if !equal(blocks[at], inBlocks) {
+				t.Fatalf("M %d K %d N %d in blocks: row %d, column %d: %v, want %v", c.M, c.K, c.N, k, j, blocks[at], inBlocks)
+			}
+		}
+	}
 }
 
 // TestBF16NT does so for the lanes of input gradients.
@@ -384,38 +464,89 @@ func TestBF16NT(t *testing.T) {
 				{M: 1 + n%13, K: n, N: 16 * (1 + n%5), Accumulate: true},
 				{M: n, K: 5 + n%7, N: 16 * 71, Accumulate: n%2 == 0},
 			} {
-				row := (c.N/16 + 1) / 2 * 16
-				c.Lda, c.BRows, c.LRows = row+n%3, c.K+n%2, c.K+n%3
-				a, b := randomPairs(r, c.M*c.Lda+row, n%16), anyFloats(r, c.N*c.BRows+c.K*16, 5)
-				out := kernelstest.Random(r, (c.M*c.LRows+c.K)*16, n%3)
-				c.A, c.B, c.L, c.BF16 = a.Data, b.Data, out.Data, true
-				if n%2 == 0 {
-					c.Next = b.Data
+				if c.N == 16*71 && n > 40 && kernelstest.Emulated() {
+					continue
 				}
-				old := append([]float32(nil), out.Data...)
-				kernels.GemmNT(&c)
-				out.Check(t, "NT")
-				for i := range c.M {
-					for k := range c.K {
-						for l := range 16 {
-							at, want := (i*c.LRows+k)*16+l, float32(0)
-							if c.Accumulate {
-								want = old[at]
-							}
-							for p := 0; p < c.N/16; p += 2 {
-								from, y := p+l/8, float32(0)
-								if from < c.N/16 {
-									row := b.Data[(from*c.BRows+k)*16+2*l%16:]
-									y = roundedPair(row[0], row[1])
-								}
-								want = kernels.Dot2(want, a.Data[i*c.Lda+p/2*16+l], y)
-							}
-							sameNumber(t, out.Data[at], want, "M %d K %d N %d: row %d, row %d, lane %d", c.M, c.K, c.N, i, k, l)
-						}
-					}
-				}
+				runNT(t, r, c, n, ordinary)
 			}
 		})
+	})
+}
+
+// runNT does so.
+func runNT(t *testing.T, r *rand.Rand, c kernels.NT, n int, from source) {
+	t.Helper()
+	row := (c.N/16 + 1) / 2 * 16
+	c.Lda, c.BRows, c.LRows = row+n%3, c.K+n%2, c.K+n%3
+	a, b := from.pairs(r, c.M*c.Lda+row, n%16), from.floats(r, c.N*c.BRows+c.K*16, 5)
+	out := from.starts(r, (c.M*c.LRows+c.K)*16, n%3)
+	c.A, c.B, c.L, c.BF16 = a.Data, b.Data, out.Data, true
+	if n%2 == 0 {
+		c.Next = b.Data
+	}
+	old := append([]float32(nil), out.Data...)
+	kernels.GemmNT(&c)
+	out.Check(t, "NT")
+	for i := range c.M {
+		for k := range c.K {
+			for l := range 16 {
+				at, want := (i*c.LRows+k)*16+l, float32(0)
+				if c.Accumulate {
+					want = old[at]
+				}
+				for p := 0; p < c.N/16; p += 2 {
+					panel, y := p+l/8, float32(0)
+					if panel < c.N/16 {
+						row := b.Data[(panel*c.BRows+k)*16+2*l%16:]
+						y = roundedPair(row[0], row[1])
+					}
+					want = dot2(want, a.Data[i*c.Lda+p/2*16+l], y)
+				}
+				sameNumber(t, out.Data[at], want, "M %d K %d N %d: row %d, row %d, lane %d", c.M, c.K, c.N, i, k, l)
+			}
+		}
+	}
+}
+
+// TestBF16Least compares sums near the least normal number. Some must be rounded up to it, which a processor that
+// flushes numbers before it rounds them does not do by itself. No product may leave the processor in such a mode.
+func TestBF16Least(t *testing.T) {
+	tiny, one := bits(1), float32(1)
+	forBF16(t, func(t *testing.T) {
+		var r *rand.Rand
+		for what, run := range map[string]func(m, k int){
+			"NN": func(m, k int) {
+				for _, floats := range []bool{false, true} {
+					c := nnCase{
+						m: m, n: 1 + k%3, k: k, segs: 1 + m%2, lda: k, segStride: 1, bias: k%2 == 0, acc: k%2 > 0,
+						relu: k%3 == 0,
+					}
+					if floats {
+						c.segs = 1
+					}
+					c.runBF16(t, r, least, floats)
+				}
+			},
+			"TN": func(m, k int) {
+				runTN(t, r, kernels.TN{M: k, K: m, N: 16 * (1 + k%3), Segs: 1 + m%2, Accumulate: k%3 > 0}, k, least)
+			},
+			"NT": func(m, k int) {
+				runNT(t, r, kernels.NT{M: m, K: 3, N: 16 * k, Accumulate: k%3 > 0}, k, least)
+			},
+		} {
+			r, roundedUp = rand.New(rand.NewPCG(11, 12)), 0
+			for m := 1; m <= 15; m++ {
+				for _, k := range []int{1 + m%3, 5 + m%4, 16, 17 + m%5} {
+					run(m, k)
+				}
+			}
+			if roundedUp < 100 {
+				t.Errorf("%s: %d sums were rounded up, too few to tell", what, roundedUp)
+			}
+			if tiny*one != tiny {
+				t.Errorf("%s leaves the processor flushing", what)
+			}
+		}
 	})
 }
 
@@ -546,7 +677,7 @@ func TestBF16Rounding(t *testing.T) {
 
 // BenchmarkBF16 measures products against those of float32 on one core.
 func BenchmarkBF16(b *testing.B) {
-	if kernels.CheckBF16() != nil || kernels.Current() == kernels.Generic {
+	if kernels.Current() == kernels.Generic {
 		b.Skip("no assembly")
 	}
 	r := rand.New(rand.NewPCG(1, 2))

@@ -43,12 +43,12 @@ type blockTiles struct {
 	whole func(*blockArgs)
 }
 
-// function returns that for some rows, and the most rows there are functions for.
-func (t blockTiles) function(rows int) (f func(*blockArgs), most int) {
+// function returns that for some rows, the most rows there are functions for, and the most multiply-adds of a call.
+func (t blockTiles) function(rows int) (f func(*blockArgs), most, call int) {
 	if t.split == nil {
-		return t.whole, blockRows
+		return t.whole, blockRows, blockFLOPs / 2
 	}
-	return t.split.blocks[rows-1], len(t.split.blocks)
+	return t.split.blocks[rows-1], len(t.split.blocks), t.split.flops
 }
 
 // nn is GemmNN. With split pairs, A is planes.
@@ -62,7 +62,7 @@ func (t blockTiles) nn(g *NN) {
 		ldb: 4 * Width, bSeg: 4 * Width * g.K, bPanel: 4 * Width * g.BRows,
 		ldc: 4 * g.Ldc, cPanel: 4 * Width, segs: g.Segs, k: g.K, mode: g.args().mode,
 	}
-	_, most := t.function(1)
+	_, most, _ := t.function(1)
 	for i := 0; i < g.M; i += args.rows {
 		args.rows, _ = evenly(g.M-i, most)
 		args.a = &g.A[i*g.Lda]
@@ -84,7 +84,7 @@ func (t blockTiles) tn(g *TN) {
 	space := blockSpace.Get().(*[blockFloats + Width]float32)
 	defer blockSpace.Put(space)
 	a := aligned(space[:])
-	_, most := t.function(1)
+	_, most, _ := t.function(1)
 	var planes []float32
 	if t.split != nil {
 		p, x := takeSplit()
@@ -137,11 +137,11 @@ func (t blockTiles) panels(args *blockArgs, n int, at func(p int)) {
 	if tail == 0 {
 		args.tiles.rows[6], args.tiles.bytes[7] = 0, 0
 	}
-	most := max(blockFLOPs/(4*Width*args.rows*args.segs*args.k)&^3, 4)
+	f, _, call := t.function(args.rows)
+	most := max(call/(2*Width*args.rows*args.segs*args.k)&^3, 4)
 	for p := 0; p < n; p += most {
 		args.panels = min(most, n-p)
 		at(p)
-		f, _ := t.function(args.rows)
 		runBlocks(f, noescape(args))
 	}
 }

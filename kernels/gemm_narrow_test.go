@@ -22,9 +22,6 @@ func TestCols(t *testing.T) {
 				edges := kernels.NewEdges(k, 3, 1, 1)
 				for mode := range 4 {
 					bf16 := mode%2 == 1
-					if bf16 && kernels.CheckBF16() != nil {
-						continue
-					}
 					numbers := func(rows, ld int) []float32 { // zero from cols on, of each ld
 						x := randomPairs(r, rows*ld, 0).Data
 						for i := range rows {

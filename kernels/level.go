@@ -1,7 +1,6 @@
 package kernels
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -112,15 +111,6 @@ func bind(l Level) {
 	rowNorms = rowNormTable{}
 	depthwises = depthwiseGeneric
 	assemble(l)
-}
-
-// CheckBF16 returns an error where the level in use has no products of bf16: NEON.
-// Generic has them step by step, slowly. The bits are the same everywhere.
-func CheckBF16() error {
-	if current != NEON {
-		return nil
-	}
-	return errors.New("level neon has no products of bf16; use fp32, or --cpu generic, which gives the same bits slowly")
 }
 
 // PeakProbe runs n rounds of independent fused multiply-adds that touch no memory,

@@ -14,6 +14,8 @@ func assemble(l Level) {
 		nn: tilesNEON.multiply, tn: tilesNEON.multiplyT, nt: tilesNEON.multiplyNT, step: tilesNEON.step, fold: foldGeneric,
 		peak: peakNEON, peakFLOPs: 24 * 2 * 4, read: readNEON, transpose: transposeNEON, copyRows: copyRowsGeneric,
 	}
+	splitNEON.bind()
+	bf16s.pair, bf16s.join, bf16s.round = pairNEON, joinNEON, roundNEON
 	acts = actTable{exp: expNEON, sigmoid: sigmoidNEON, tanh: tanhNEON, reluBackward: reluBackwardNEON}
 	vectors = vectorTable{axpy: axpyNEON, scale: scaleNEON, add: addNEON, sub: subNEON}
 	reduces = reduceTable{dot: dotNEON, colSum: colSumNEON, away: awayNEON}

@@ -26,10 +26,12 @@
 
 // Masks: all ones where the condition holds. NaN is neither greater nor less nor equal.
 #define FCMGT4S(m, n, d)     WORD $(0x6EA0E400 | (m)<<16 | (n)<<5 | (d))                         // n > m
+#define FACGT4S(m, n, d)     WORD $(0x6EA0EC00 | (m)<<16 | (n)<<5 | (d))                         // |n| > |m|
 #define FCMEQ4S(m, n, d)     WORD $(0x4E20E400 | (m)<<16 | (n)<<5 | (d))
 #define FCMGTZ4S(n, d)       WORD $(0x4EA0C800 | (n)<<5 | (d))                                   // n > 0
 #define FCMLTZ4S(n, d)       WORD $(0x4EA0E800 | (n)<<5 | (d))                                   // n < 0
 #define CMEQ4S(m, n, d)      WORD $(0x6EA08C00 | (m)<<16 | (n)<<5 | (d))                         // integers
+#define CMTST4S(m, n, d)     WORD $(0x4EA08C00 | (m)<<16 | (n)<<5 | (d))                         // n & m is not 0
 #define CMHS4S(m, n, d)      WORD $(0x6EA03C00 | (m)<<16 | (n)<<5 | (d))                         // n >= m without sign
 
 // Bits.
@@ -45,6 +47,8 @@
 #define SUB4S(m, n, d)       WORD $(0x6EA08400 | (m)<<16 | (n)<<5 | (d))
 #define SHL4S(s, n, d)       WORD $(0x4F005400 | (32+(s))<<16 | (n)<<5 | (d))
 #define SSHR4S(s, n, d)      WORD $(0x4F000400 | (64-(s))<<16 | (n)<<5 | (d))                    // with the sign
+#define USHR4S(s, n, d)      WORD $(0x6F000400 | (64-(s))<<16 | (n)<<5 | (d))                    // without the sign
+#define SRI4S(s, n, d)       WORD $(0x6F004400 | (64-(s))<<16 | (n)<<5 | (d))                    // and the upper s bits of d stay
 #define UMULL2D(m, n, d)     WORD $(0x2EA0C000 | (m)<<16 | (n)<<5 | (d))                         // 64-bit products of lanes 0 and 1
 #define UMULLH2D(m, n, d)    WORD $(0x6EA0C000 | (m)<<16 | (n)<<5 | (d))                         // and of lanes 2 and 3
 

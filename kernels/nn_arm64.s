@@ -22,34 +22,6 @@
 	MOVD nnArgs_panels(R0), R10; \
 	MOVD nnArgs_panel(R0), R15
 
-// CHAINS runs the steps of a tile, from its start values to its last sum. STEP(MUL, l) takes one row of B.
-#define CHAINS(STEP, MUL, NEXT, FOUR, ONE, segment, quad, tail, single, end) \
-	MOVD nnArgs_segs(R0), R13; \
-segment:                       \
-	LSR  $2, R7, R12;          \
-	CBZ  R12, tail;            \
-	PCALIGN $32;               \
-quad:                          \
-	FOUR;                      \
-	STEP(MUL, 0);              \
-	STEP(MUL, 1);              \
-	STEP(MUL, 2);              \
-	STEP(MUL, 3);              \
-	SUBS $1, R12;              \
-	BNE  quad;                 \
-tail:                          \
-	ANDS $3, R7, R12;          \
-	BEQ  end;                  \
-single:                        \
-	ONE;                       \
-	STEP(MUL, 0);              \
-	SUBS $1, R12;              \
-	BNE  single;               \
-end:                           \
-	NEXT;                      \
-	SUBS $1, R13;              \
-	BNE  segment
-
 // NN does the panels left, R10 > 0, one at a time.
 #define NN(MUL, ROWS, NEXT, FOUR, ONE, ZERO, BIAS, LOAD, RELU, STORE) \
 panel:                   \

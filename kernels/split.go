@@ -253,7 +253,7 @@ func (t *splitTiles) step(s *TNStep) {
 	g := &s.Grad
 	cols := g.K
 	whole := splitSize(g.M, g.Lda, g.K) <= splitPlane
-	if s.inParts() || !whole && (s.From != nil || g.M > splitPlane/(4*Width)) {
+	if t.ts == nil || s.inParts() || !whole && (s.From != nil || g.M > splitPlane/(4*Width)) {
 		stepInParts(s)
 		return
 	}

@@ -191,9 +191,6 @@ func testHeads(t *testing.T, c *headsCase) {
 	bits := map[bool][2][]float32{}
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
 		for _, low := range []bool{false, true} {
-			if low && BF16.Check() != nil {
-				continue
-			}
 			c.l.bf16 = low
 			out, grad := c.run(t)
 			bound := 2e-5

@@ -166,9 +166,6 @@ func TestAttentionErrors(t *testing.T) {
 // TestAttentionInBF16 holds that attention takes the precision of the model, and that
 // little changes.
 func TestAttentionInBF16(t *testing.T) {
-	if BF16.Check() != nil {
-		t.Skip("no bf16 here")
-	}
 	m := attentionNet(t)
 	w := m.NewParams()
 	m.Init(w, 3)

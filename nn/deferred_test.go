@@ -108,7 +108,7 @@ func TestBegin(t *testing.T) {
 			_, again, _ = wideRun(t, m, m.newWorkspace(4), rule, batches, true)
 			sameBits(t, again, got, "in chunks of 4")
 
-			if kernels.CheckBF16() != nil { // emulated, it takes minutes; narrower layers are compared on all levels
+			if kernelstest.Emulated() { // it takes minutes; narrower layers are compared on all levels
 				return
 			}
 			low := wideNet(t, BF16)

@@ -34,9 +34,7 @@ func TestDenseWithoutBias(t *testing.T) {
 	}
 	w := train(vectors, vectors.newWorkspace(4), sparse())
 	sameBits(t, train(vectors, vectors.newWorkspace(9), sparse()), w, "in one chunk")
-	if BF16.Check() == nil {
-		rounded := steps.WithPrecision(BF16)
-		sameBits(t, train(rounded, rounded.NewWorkspace(), images(steps, 9)), train(rounded, rounded.NewWorkspace(),
-			images(steps, 9)), "in bf16")
-	}
+	rounded := steps.WithPrecision(BF16)
+	sameBits(t, train(rounded, rounded.NewWorkspace(), images(steps, 9)), train(rounded, rounded.NewWorkspace(),
+		images(steps, 9)), "in bf16")
 }

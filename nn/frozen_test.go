@@ -40,9 +40,6 @@ func TestFrozen(t *testing.T) {
 		same("frozen anew", w, 3, new(Frozen))
 	}
 	for _, p := range []Precision{FP32, BF16, BF16AMX} {
-		if p.Check() != nil {
-			continue
-		}
 		forEachNet(t, func(t *testing.T, m *Model) {
 			m = m.WithPrecision(p)
 			check(t, m, func(n int) *Batch { return images(m, n) })
@@ -66,9 +63,6 @@ func TestFrozen(t *testing.T) {
 
 // TestFrozenIsKept changes weights against the promise: they were rounded before.
 func TestFrozenIsKept(t *testing.T) {
-	if err := BF16.Check(); err != nil {
-		t.Skip(err)
-	}
 	m, err := NewModel("test", Shape{H: 1, W: 1, C: 33}, 10, Dense{Units: 40, NoBias: true}, ReLU{},
 		Dense{Units: 10, NoBias: true})
 	if err != nil {

@@ -66,9 +66,6 @@ func TestDrawnNetworks(t *testing.T) {
 		for _, p := range []Precision{FP32, BF16, BF16AMX} {
 			var first []float32
 			kernelstest.ForEachLevel(t, func(t *testing.T) {
-				if err := p.Check(); err != nil {
-					t.Skip(err)
-				}
 				m := m.WithPrecision(p)
 				w := train(m, m.NewWorkspace(), b)
 				if first == nil {

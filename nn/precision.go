@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/fedfast/fedfast/kernels"
 )
 
 // Precision describes what the factors of a model's products are rounded to. All else is
@@ -47,18 +45,9 @@ func (p *Precision) Set(name string) error {
 	return nil
 }
 
-// Check returns an error, of one line, if the processor at the level in use cannot
-// train with the precision.
-func (p Precision) Check() error {
-	if p == FP32 {
-		return nil
-	}
-	return kernels.CheckBF16()
-}
-
 // WithPrecision returns the model with products in that precision, in training and
 // in evaluation; only products with a Hessian stay in float32. Its parameters, their
-// names and their places belong to m. See Precision.Check.
+// names and their places belong to m.
 func (m *Model) WithPrecision(p Precision) *Model {
 	if p == m.precision {
 		return m

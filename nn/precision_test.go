@@ -16,9 +16,6 @@ func forBF16(t *testing.T, f func(t *testing.T, p Precision)) {
 	for _, p := range []Precision{BF16, BF16AMX} {
 		t.Run(p.String(), func(t *testing.T) {
 			kernelstest.ForEachLevel(t, func(t *testing.T) {
-				if err := p.Check(); err != nil {
-					t.Skip(err)
-				}
 				f(t, p)
 			})
 		})
@@ -139,9 +136,6 @@ func TestBF16Differs(t *testing.T) {
 
 // TestBF16Networks holds for products of bf16 what is held for those of float32.
 func TestBF16Networks(t *testing.T) {
-	if err := BF16.Check(); err != nil {
-		t.Skip(err)
-	}
 	t.Setenv("FEDFAST_CPU", kernels.Current().String()) // the only level to test
 	forEachNet(t, func(t *testing.T, m *Model) {
 		m = m.WithPrecision(BF16AMX)

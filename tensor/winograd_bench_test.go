@@ -116,7 +116,7 @@ func BenchmarkWinograd(b *testing.B) {
 			"dx/winograd-bf16",
 			"dw/direct", "dw/winograd", "dw/direct-bf16", "dw/winograd-bf16",
 		} {
-			if strings.HasSuffix(pass, "bf16") && (kernels.CheckBF16() != nil || kernels.Current() == kernels.Generic) {
+			if strings.HasSuffix(pass, "bf16") && kernels.Current() == kernels.Generic {
 				continue
 			}
 			b.Run(name+"pass="+pass, func(b *testing.B) {

@@ -66,7 +66,7 @@ func TestWinograd(t *testing.T) {
 					}
 				}
 				check("", f, b, 0, 0.02)
-				if kernels.CheckBF16() == nil && kernels.Current() != kernels.Generic { // which has the same bits: TestWinogradBits
+				if kernels.Current() != kernels.Generic { // which has the same bits: TestWinogradBits
 					check("bf16: ", f.BF16(false), b.BF16(false), 1<<16, 0.15) // 2^-8 of every product
 				}
 			})
@@ -124,9 +124,6 @@ func TestWinogradErrors(t *testing.T) {
 		fast := make([]float32, len(w))
 		kernels.Unpack(fast, winogradGradient(f, x, dy, 1, 1), v.Rows(), v.N, v.N)
 		ratio(t, "dw", fast, plain, dw, 1.2)
-		if kernels.CheckBF16() != nil {
-			return
-		}
 		half := v.BF16(false)
 		pairs, scratch := make([]float32, half.WeightSize()), make([]float32, half.Space())
 		half.Load(pairs, packed)
@@ -214,13 +211,11 @@ func TestWinogradBits(t *testing.T) {
 	}
 	kernelstest.ForEachLevel(t, func(t *testing.T) {
 		got := both(t, f)
-		if kernels.CheckBF16() == nil {
-			rounded := both(t, f.BF16(false))
-			if wantRounded == nil {
-				wantRounded = rounded
-			}
-			sameFloats(t, "bf16 on another level", rounded, wantRounded)
+		rounded := both(t, f.BF16(false))
+		if wantRounded == nil {
+			wantRounded = rounded
 		}
+		sameFloats(t, "bf16 on another level", rounded, wantRounded)
 		if want == nil {
 			want = got
 		}
@@ -247,9 +242,6 @@ func sameFloats(t *testing.T, what string, got, want []float32) {
 // TestWinogradKept compares products with weights that are kept, of several blocks of panels,
 // with those of Forward.
 func TestWinogradKept(t *testing.T) {
-	if err := kernels.CheckBF16(); err != nil {
-		t.Skip(err)
-	}
 	v := NewConv(5, 6, 32, 80, 3, 3, 1, true)
 	f, _ := v.Winograd()
 	f = f.BF16(false)

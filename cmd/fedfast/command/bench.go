@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -120,7 +119,7 @@ func (o *benchOptions) validate() error {
 	}
 	for i, name := range o.precise {
 		var p nn.Precision
-		err := cmp.Or(p.Set(name), p.Check())
+		err := p.Set(name)
 		if err == nil && slices.Contains(o.precise[:i], name) {
 			err = fmt.Errorf("%s is given twice", name)
 		}

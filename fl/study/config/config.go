@@ -40,7 +40,7 @@ type Config struct {
 	Init string `toml:"init" also:"initializer initialization pretrained checkpoint"`
 	// format of the operands of matrix products, all else being fp32: bf16, faster on AMD Zen 4 and later
 	// (AVX512_BF16), or bf16-amx, with sums in another order, on Intel Xeons since Sapphire Rapids (AMX, on
-	// Linux); each has the same bits on every amd64 processor, and with --cpu generic, slowly
+	// Linux); each has the same bits on every amd64 and arm64 processor, and with --cpu generic, slowly
 	Precision string `toml:"precision" of:"fp32 bf16 bf16-amx" also:"dtype amp mixed_precision"`
 	// number of rounds of fedfast run; a study has budget.rounds
 	Rounds int `toml:"rounds" by:"run" in:"[1, inf)" also:"num_rounds communication_rounds iterations"`

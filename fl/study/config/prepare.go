@@ -18,9 +18,6 @@ import (
 // Prepare opens the federation and builds the model of a configuration. If a small model
 // replaces that of a preset, it is set in the configuration.
 func Prepare(ctx context.Context, c *Config) (*data.Federation, *nn.Model, error) {
-	if _, err := c.precision(); err != nil { // before the work of opening data
-		return nil, nil, err
-	}
 	fed, err := OpenData(ctx, c)
 	if err != nil {
 		return nil, nil, err
@@ -96,23 +93,12 @@ func (c *Config) model(fed *data.Federation) (*nn.Model, error) {
 	return models.New(c.Model.Name, models.Options{Classes: outputs, Input: input, Init: c.drawnBy()})
 }
 
-// precision returns the precision of the products, or an error like WithPrecision.
-func (c *Config) precision() (p nn.Precision, err error) {
-	if err = p.Set(c.Precision); err == nil {
-		err = p.Check()
-	}
-	if err != nil {
-		return p, &key.Error{Key: "precision", Problem: fmt.Sprintf(" = %q: %v", c.Precision, err)}
-	}
-	return p, nil
-}
-
 // WithPrecision returns the model with products in the configured precision, or an error
-// if this CPU does not support it.
+// if that is unknown.
 func (c *Config) WithPrecision(m *nn.Model) (*nn.Model, error) {
-	p, err := c.precision()
-	if err != nil {
-		return nil, err
+	var p nn.Precision
+	if err := p.Set(c.Precision); err != nil {
+		return nil, &key.Error{Key: "precision", Problem: fmt.Sprintf(" = %q: %v", c.Precision, err)}
 	}
 	return m.WithPrecision(p), nil
 }

@@ -1,0 +1,98 @@
+//go:build !purego
+
+#include "go_asm.h"
+#include "textflag.h"
+#include "neon_arm64.h"
+#include "tile_arm64.h"
+#include "nn_steps_arm64.h"
+#include "split_arm64.h"
+#include "split_steps_arm64.h"
+
+// SPLIT takes one row of B, at R11, times lane l of the rows of A. EXACTLYSPLIT does so exactly.
+#define SPLIT(MUL, l) \
+	FLDPQ.P 32(R11), (F24, F25); \
+	PRODUCTS(MUL, l, 0, 0);      \
+	FLDPQ.P 32(R11), (F24, F25); \
+	PRODUCTS(MUL, l, 2, 0)
+
+#define EXACTLYSPLIT(MUL, l) \
+	FMOVQ.P 16(R11), F24; \
+	EXACTS(MUL, l, 0, 0); \
+	FMOVQ.P 16(R11), F24; \
+	EXACTS(MUL, l, 1, 0); \
+	FMOVQ.P 16(R11), F24; \
+	EXACTS(MUL, l, 2, 0); \
+	FMOVQ.P 16(R11), F24; \
+	EXACTS(MUL, l, 3, 0)
+
+// FROM points at the rows and the panel, and loads what the tile starts from.
+#define FROM(HALVES, ZERO, BIAS, LOAD, bias, old, begin) \
+	HALVES;            \
+	MOVD R2, R11;      \
+	TBNZ $0, R9, bias; \
+	TBNZ $1, R9, old;  \
+	ZERO;              \
+	B    begin;        \
+bias:                  \
+	BIAS;              \
+	B    begin;        \
+old:                   \
+	MOVD R3, R14;      \
+	LOAD;              \
+begin:
+
+// NN is the body of the NN tile functions of split pairs. R2 is the panel of B, R3 its tile of C.
+#define NN(MUL, EXACT, HALVES, PAST, QUAD, NUMBER, QUADX, NUMBERX, ZERO, BIAS, LOAD, FLUSHTILE, RELU, STORE) \
+	MOVD args+0(FP), R0;         \
+	MOVD nnArgs_a(R0), R1;       \
+	MOVD nnArgs_b(R0), R2;       \
+	MOVD nnArgs_c(R0), R3;       \
+	MOVD nnArgs_bias(R0), R4;    \
+	MOVD nnArgs_lda(R0), R5;     \
+	MOVD nnArgs_segNext(R0), R6; \
+	MOVD nnArgs_k(R0), R7;       \
+	MOVD nnArgs_ldc(R0), R8;     \
+	MOVD nnArgs_mode(R0), R9;    \
+	MOVD nnArgs_panels(R0), R10; \
+	MOVD nnArgs_panel(R0), R15;  \
+	SAVE;                        \
+panel:                           \
+	FROM(HALVES, ZERO, BIAS, LOAD, bias, old, begin) \
+	CHAINS(SPLIT, MUL, PAST, QUAD, NUMBER, segment, quad, tail, single, end); \
+	FLUSHED(again);              \
+finish:                          \
+	TBZ  $2, R9, store;          \
+	RELU;                        \
+store:                           \
+	MOVD R3, R14;                \
+	STORE;                       \
+	ADD  $64, R3;                \
+	ADD  $64, R4;                \
+	ADD  R15, R2;                \
+	SUBS $1, R10;                \
+	BNE  panel;                  \
+	RESTORE;                     \
+	RET;                         \
+again:                           \
+	EXACTLY;                     \
+	FROM(HALVES, ZERO, BIAS, LOAD, biasX, oldX, beginX) \
+	FLUSHTILE;                   \
+	CHAINS(EXACTLYSPLIT, EXACT, PAST, QUADX, NUMBERX, segmentX, quadX, tailX, singleX, endX); \
+	FLUSHING;                    \
+	B    finish
+
+// func nnSplitNEONx1(args *nnArgs)
+TEXT ·nnSplitNEONx1(SB), NOSPLIT, $16-8
+	NN(PAIR1, EXACT1, HALVES1, PAST1, QUAD1, NUMBER1, QUADX1, NUMBERX1, ZERO1, BIAS1, LOAD1, FLUSH1, RELU1, STORE1)
+
+// func nnSplitNEONx2(args *nnArgs)
+TEXT ·nnSplitNEONx2(SB), NOSPLIT, $16-8
+	NN(PAIR2, EXACT2, HALVES2, PAST2, QUAD2, NUMBER2, QUADX2, NUMBERX2, ZERO2, BIAS2, LOAD2, FLUSH2, RELU2, STORE2)
+
+// func nnSplitNEONx3(args *nnArgs)
+TEXT ·nnSplitNEONx3(SB), NOSPLIT, $16-8
+	NN(PAIR3, EXACT3, HALVES3, PAST3, QUAD3, NUMBER3, QUADX3, NUMBERX3, ZERO3, BIAS3, LOAD3, FLUSH3, RELU3, STORE3)
+
+// func nnSplitNEONx4(args *nnArgs)
+TEXT ·nnSplitNEONx4(SB), NOSPLIT, $16-8
+	NN(PAIR4, EXACT4, HALVES4, PAST4, QUAD4, NUMBER4, QUADX4, NUMBERX4, ZERO4, BIAS4, LOAD4, FLUSH4, RELU4, STORE4)
