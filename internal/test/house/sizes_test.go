@@ -23,9 +23,9 @@ const mostCode = 119000
 // blank lines, tests, generated files and internal/test. A change that raises one
 // lowers another by as much.
 var mayHold = map[string]int{
-	"bench":                            2770,
+	"bench":                            2765,
 	"bench/repro":                      4114,
-	"cmd":                              18838,
+	"cmd":                              18837,
 	"data":                             3203,
 	"data/sets":                        23,
 	"fl":                               10260,
@@ -36,7 +36,7 @@ var mayHold = map[string]int{
 	"fl/study/cluster":                 2420,
 	"fl/study/cluster/internal/wire":   1483,
 	"fl/study/cluster/internal/worker": 563,
-	"fl/study/config":                  3694,
+	"fl/study/config":                  3682,
 	"fl/study/internal/estimate":       486,
 	"fl/study/internal/meter":          471,
 	"fl/study/internal/record":         534,
@@ -66,9 +66,9 @@ var mayHold = map[string]int{
 	"internal/store":                   1469,
 	"internal/sys":                     679,
 	"internal/tuner":                   5872,
-	"kernels":                          11130,
+	"kernels":                          11154,
 	"kernels/det":                      172,
-	"nn":                               11899,
+	"nn":                               11892,
 	"nn/safetensors":                   308,
 	"plugins":                          494,
 	"tensor":                           1619,
