@@ -64,7 +64,7 @@ func totalsText(t data.Totals, unit string) string {
 		text = oneline.Digits(t.TestOnly) + " with test samples only, " + text
 	}
 	if t.Clients > 0 {
-		text = oneline.Digits(t.Clients) + " clients, " + text
+		text = oneline.Count(t.Clients, "client") + ", " + text
 	}
 	return text
 }
@@ -123,11 +123,15 @@ func (o *dataOptions) run(ctx context.Context, a *app, c *config.Config) error {
 	}
 	t.Row("dataset", f.Name+synthetic)
 	t.Row("description", f.Doc)
-	t.Row("samples", f.Kind+", "+f.Input)
+	input := f.Input
+	if fed.Kind == data.Vector {
+		input = oneline.Count(fed.C, "number")
+	}
+	t.Row("samples", f.Kind+", "+input)
 	if f.Target == "" {
 		t.Row("classes", oneline.Digits(f.Classes))
 	} else {
-		t.Row("target", oneline.Digits(f.Classes)+" "+f.Target)
+		t.Row("target", oneline.Count(f.Classes, strings.TrimSuffix(f.Target, "s")))
 	}
 	t.Row("clients", oneline.Digits(f.Clients))
 	if f.Unseen > 0 {

@@ -83,6 +83,8 @@ const slowBF16 = 1.25
 func inWords(seconds float64) string {
 	const minute, hour, day = 60, 60 * 60, 24 * 60 * 60
 	switch {
+	case seconds < 1.5:
+		return "about a second"
 	case seconds < 1.5*minute:
 		return fmt.Sprintf("about %.0f seconds", seconds)
 	case seconds < 1.5*hour:

@@ -29,6 +29,7 @@ func TestEstimateLine(t *testing.T) {
 
 func TestSecondsInWords(t *testing.T) {
 	for seconds, want := range map[float64]string{
+		0.2: "about a second", 1.6: "about 2 seconds",
 		42.4: "about 42 seconds", 89: "about 89 seconds", 95: "about 2 minutes", 2460: "about 41 minutes",
 		5399: "about 90 minutes", 5400: "about 1.5 hours", 41400: "about 11.5 hours", 172800: "about 2.0 days",
 		1e6: "about 11.6 days",

@@ -135,7 +135,8 @@ func Read(ctx context.Context, paths []string, form Form) ([]User, error) {
 	slices.SortStableFunc(users, func(a, b User) int { return strings.Compare(a.ID, b.ID) })
 	for i := 1; i < len(users); i++ {
 		if a, b := &users[i-1], &users[i]; a.ID == b.ID {
-			return nil, fmt.Errorf("%s: user %q is also in %s", b.File, b.ID, a.File)
+			return nil, fmt.Errorf("%s: user %q is also in %s; put files of test samples in a folder test, "+
+				"others in train", b.File, b.ID, a.File)
 		}
 	}
 	return users, nil

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/fedfast/fedfast/data"
 	"github.com/fedfast/fedfast/internal/deal"
@@ -87,6 +89,11 @@ func loadNPZ(cfg data.Config, load func(*ownArrays) (data.View, error)) (*data.F
 
 // read reads the arrays and checks that they belong together.
 func (o *ownArrays) read() (err error) {
+	info, none := os.Stat(o.path)
+	if none != nil && strings.ContainsAny(o.path, "*,") || none == nil && info.IsDir() {
+		return own.Refused(o.path+": names no file", "all clients in one", "save numpy.savez(\"own.npz\", "+
+			"x=numpy.concatenate(xs), y=numpy.concatenate(ys), client=numpy.repeat(range(len(xs)), list(map(len, xs))))")
+	}
 	f, err := Open(o.path)
 	if err != nil {
 		return err

@@ -132,13 +132,14 @@ func (p *Probe) rate(ctx context.Context, w Work) (float64, error) {
 	steps := p.steps(w.Model, batch, together, opt)
 	steps() // touches the memory
 	var spent time.Duration
-	rate := 0.0
+	rate := 0.0 // of the fastest steps: another process may have stopped the others
 	for n := 1; n <= 2 || spent < Least; n++ {
 		if err := ctx.Err(); err != nil {
 			return 0, fmt.Errorf("estimate: %w", err)
 		}
-		spent += p.time(steps)
-		rate = float64(n*batch*together) / max(spent, time.Nanosecond).Seconds()
+		took := max(p.time(steps), time.Nanosecond)
+		spent += took
+		rate = max(rate, float64(batch*together)/took.Seconds())
 	}
 	p.rates[w.Step] = rate
 	return rate, nil
