@@ -54,11 +54,9 @@ func newBench(a *app) *cobra.Command {
 			suites() + "\n\n" +
 			"--json prints the report instead of the table; --report also writes it to a file. --model takes\n" +
 			"names of models, or study files with layers.",
-		Args: cobra.NoArgs,
-		PreRunE: func(*cobra.Command, []string) error {
-			return o.validate()
-		},
-		RunE: a.work(func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), a) }),
+		Args:    cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error { return o.validate() },
+		RunE:    a.work(func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), a) }),
 	}
 	o.addFlags(cmd)
 	return cmd

@@ -28,9 +28,7 @@ func newDataPartition(a *app) *cobra.Command {
 		ValidArgsFunction: completeFirst(setNames),
 		Short:             "Show how samples and classes are distributed over clients",
 		Args:              cobra.MaximumNArgs(1),
-		PreRunE: func(*cobra.Command, []string) error {
-			return o.plot.validate()
-		},
+		PreRunE:           func(*cobra.Command, []string) error { return o.plot.validate() },
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			c, err := o.validate(a, args)
 			if err != nil {

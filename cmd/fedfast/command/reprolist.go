@@ -18,13 +18,11 @@ import (
 func newReproList(a *app) *cobra.Command {
 	o := &reproOptions{}
 	cmd := &cobra.Command{
-		Use:   "list [NAME]",
-		Short: "List reproducible numbers and curves, with the data and time they need",
-		Args:  cobra.MaximumNArgs(1),
-		PreRunE: func(*cobra.Command, []string) error {
-			return o.settle()
-		},
-		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.list(cmd.Context(), a, args) }),
+		Use:     "list [NAME]",
+		Short:   "List reproducible numbers and curves, with the data and time they need",
+		Args:    cobra.MaximumNArgs(1),
+		PreRunE: func(*cobra.Command, []string) error { return o.settle() },
+		RunE:    a.work(func(cmd *cobra.Command, args []string) error { return o.list(cmd.Context(), a, args) }),
 	}
 	o.addPlanFlags(cmd)
 	return cmd

@@ -30,12 +30,10 @@ func newReproMerge(a *app) *cobra.Command {
 	var name, values string
 	var claims, board bool
 	cmd := &cobra.Command{
-		Use:   "merge DIR...",
-		Short: "Build a report from existing metrics of one or several machines",
-		Args:  cobra.MinimumNArgs(1),
-		PreRunE: func(*cobra.Command, []string) error {
-			return o.writable()
-		},
+		Use:     "merge DIR...",
+		Short:   "Build a report from existing metrics of one or several machines",
+		Args:    cobra.MinimumNArgs(1),
+		PreRunE: func(*cobra.Command, []string) error { return o.writable() },
 		RunE: a.work(func(_ *cobra.Command, args []string) error {
 			cells := repro.Cells()
 			if name != "" {

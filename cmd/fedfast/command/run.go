@@ -28,9 +28,7 @@ func newRun(a *app) *cobra.Command {
 		ValidArgsFunction: completeFile,
 		Short:             "Train a federated model once, without tuning",
 		Args:              cobra.MaximumNArgs(1),
-		PreRunE: func(*cobra.Command, []string) error {
-			return o.cluster.validate(o.seeds > 0)
-		},
+		PreRunE:           func(*cobra.Command, []string) error { return o.cluster.validate(o.seeds > 0) },
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			if err := o.follow(cmd.Context(), args, "--from", o.from, winnerOf); err != nil {
 				return err

@@ -53,9 +53,7 @@ func newResume(a *app) *cobra.Command {
 		ValidArgsFunction: completeStudy,
 		Short:             "Resume an interrupted study or run",
 		Args:              cobra.ExactArgs(1),
-		PreRunE: func(*cobra.Command, []string) error {
-			return o.validate()
-		},
+		PreRunE:           func(*cobra.Command, []string) error { return o.validate() },
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			o.dir = args[0]
 			if workdir.HoldsSeeds(o.dir) {

@@ -38,10 +38,8 @@ func newTable(a *app) *cobra.Command {
 		ValidArgsFunction: completeFile,
 		Short:             "Train configurations of a study's space and record every client's errors",
 		Args:              cobra.MaximumNArgs(1),
-		PreRunE: func(*cobra.Command, []string) error {
-			return o.validate()
-		},
-		RunE: a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args) }),
+		PreRunE:           func(*cobra.Command, []string) error { return o.validate() },
+		RunE:              a.work(func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), a, args) }),
 	}
 	o.configOptions.addFlags(record)
 	f := record.Flags()

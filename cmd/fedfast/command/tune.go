@@ -28,9 +28,7 @@ func newTune(a *app) *cobra.Command {
 		ValidArgsFunction: completeFile,
 		Short:             "Tune hyperparameters in a study of many trials",
 		Args:              cobra.MaximumNArgs(1),
-		PreRunE: func(*cobra.Command, []string) error {
-			return o.validate()
-		},
+		PreRunE:           func(*cobra.Command, []string) error { return o.validate() },
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			if err := o.follow(cmd.Context(), args, "--next", o.next, a.nextOf); err != nil {
 				return err

@@ -56,7 +56,9 @@ class Arrays:
                 raise ValueError(f"the frame has {list(frame.columns).count(name) or 'no'} column {name!r}; {way}")
         features = frame.drop(columns=[label, client])
         one = features.shape[1] == 1 and features.dtypes.iloc[0] == object
-        x = features.iloc[:, 0].tolist() if one else _plain("x", features).astype(np.float32)
+        x = features.iloc[:, 0].tolist() if one else _plain("x", features).astype(np.float64)
+        if not one and not (np.abs(x) > 1e5).any():  # the program tells of columns that 32 bits lose
+            x = x.astype(np.float32)
         return Arrays(x, _plain(f"column {label!r}", frame[label]), _plain(f"column {client!r}", frame[client], True), kind=kind)
 
     def name(self) -> str:

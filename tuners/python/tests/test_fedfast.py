@@ -200,6 +200,8 @@ class Package(unittest.TestCase):
         self.assertEqual((c.y.tolist(), c.client.tolist()), ([0, 1, 0, 1], [3, 3, 9, 9]))
         with self.assertRaisesRegex(ValueError, r"y_test: the categories \['y'\] are not those of y, \['y', 'z'\]; y_test.cat.set_categories"):
             fedfast.Arrays([[0.5]] * 2, pd.Series(["y", "z"], dtype="category"), x_test=[[0.5]], y_test=pd.Series(["y"], dtype="category"))
+        late = pd.DataFrame({"client": range(4), "f": [1.6e9 + i for i in range(4)], "label": range(4)})
+        self.assertEqual(fedfast.Arrays.frame(late).x.ravel().tolist(), late["f"].tolist())
         lists = pd.DataFrame({"client": [0, 1], "label": [0, 1], "ids": [[1, 2], [2, 3]]})
         self.assertEqual(fedfast.Arrays.frame(lists, kind="tokens").name(), "npz-tokens")
         whole.loc[2, "t"] = pd.NA
