@@ -134,7 +134,11 @@ func (l Conv2D) bind(in Flow, relu, mask bool) (*boundConv, error) {
 	t = t.Of(in.C, l.Filters)
 	l.amx = l.amx && t.KW*t.C >= leastBlock
 	fast := newWinogradPlan(t, l.bf16, l.amx)
-	return &boundConv{l: l, in: in, t: t, back: t.Input(), fast: fast, relu: relu, mask: mask}, nil
+	b := &boundConv{l: l, in: in, t: t, back: t.Input(), fast: fast, relu: relu, mask: mask}
+	if !l.bf16 {
+		b.wide = t.Windows()
+	}
+	return b, nil
 }
 
 type boundConv struct {
@@ -143,6 +147,7 @@ type boundConv struct {
 	t          tensor.Conv
 	back       tensor.ConvInput
 	fast       winogradPlan
+	wide       tensor.Windows
 	relu, mask bool
 	// pooled says that the gradient comes as that of a max-pool, which hands it
 	// through; thin that the ReLU may leave little of it. See tensor.Sparse.

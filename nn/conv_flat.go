@@ -2,6 +2,7 @@ package nn
 
 import (
 	"github.com/fedfast/fedfast/internal/list"
+	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tensor"
 )
 
@@ -97,6 +98,34 @@ func (s *convState) flat(x, y Act, i, hi int) (*directConv, int) {
 		}
 	}
 	return nil, 1
+}
+
+// forwardWindows computes y of n samples from i on by copies of their windows.
+func (s *convState) forwardWindows(x Act, w, bias []float32, i, n int) {
+	t, out := &s.b.wide, s.loadWindows(x, i, n)
+	t.Forward(out, t.N, s.space(), t.Step, n*t.Rows, w, bias, s.b.relu)
+	for j := range n {
+		kernels.CopyRows(s.y.At(i+j, 0, 0), s.y.Row, out[j*t.Rows*t.N:], s.b.t.OW*t.N, s.b.t.OH, s.b.t.OW*t.N)
+	}
+}
+
+// weightsWindows adds their part to the gradient of the weights.
+func (s *convState) weightsWindows(gw []float32, dy Act, i, n int, add bool) {
+	t, out := &s.b.wide, s.loadWindows(s.x, i, n)
+	for j := range n {
+		kernels.CopyRows(out[j*t.Rows*t.N:], s.b.t.OW*t.N, dy.At(i+j, 0, 0), dy.Row, s.b.t.OH, s.b.t.OW*t.N)
+	}
+	t.BackwardWeights(gw, s.space(), t.Step, out, t.N, n*t.Rows, add)
+}
+
+// loadWindows copies the windows of x, and returns memory for their outputs.
+func (s *convState) loadWindows(x Act, i, n int) []float32 {
+	size := s.b.wide.Rows * s.b.wide.Step
+	for j := range n {
+		in, row := s.input(x, i+j)
+		s.b.wide.Load(s.space()[j*size:], in, row)
+	}
+	return s.space()[n*size:]
 }
 
 // thinShare is the share of values that are not zero up to which the backward pass

@@ -24,7 +24,7 @@ type convState struct {
 	flats    []directConv // of 1 sample, 2 and so on, for a convolution of pixels by themselves
 
 	rounded, turned []float32 // weights, and those of the backward pass, of direct products in bf16
-	scratch         *scratch  // of these; nil in fp32
+	scratch         *scratch  // of these, or of windows
 }
 
 func (b *boundConv) NewState(e *Env) State {
@@ -45,6 +45,9 @@ func (b *boundConv) NewState(e *Env) State {
 			s.flipped = e.Arena.Alloc(b.back.Size())
 		}
 		s.bordered = newAct(e.Arena, b.Out(), 1, b.backBorder(), 1)
+	}
+	if b.wide.Images > 0 {
+		s.scratch = e.Scratch(b.wide.Space())
 	}
 	if back := e.NeedDX && !b.pooled; b.l.bf16 && (!b.fast.useWeights || !b.fast.useInput && back) {
 		s.scratch = e.Scratch(s.whole.half.Space())
@@ -111,6 +114,10 @@ func (s *convState) Forward(r *Run, x Act, lo, hi int) Act {
 	var n int
 	for i := lo; i < hi; i += n {
 		var f *directConv
+		if n = min(s.b.wide.Images, hi-i); n > 0 && !s.b.halved {
+			s.forwardWindows(x, w, bias, i, n)
+			continue
+		}
 		if f, n = s.flat(x, s.y, i, hi); f != nil {
 			f.forward(s, s.y, i, 0, f.t.OH, x.At(i, 0, 0), x.Row, w, bias)
 			continue
@@ -149,6 +156,10 @@ func (s *convState) Backward(r *Run, dy Act, lo, hi int) Act {
 		var n int
 		for i := lo; i < hi; i += n {
 			var f *directConv
+			if n = min(s.b.wide.Images, hi-i); n > 0 {
+				s.weightsWindows(s.weights(r.G), dy, i, n, !r.Starts(i))
+				continue
+			}
 			if f, n = s.flat(s.x, dy, i, hi); f != nil {
 				f.gradient(s, s.weights(r.G), s.x.At(i, 0, 0), s.x.Row, dy, i, !r.Starts(i))
 				continue
@@ -178,6 +189,15 @@ func (s *convState) backwardInput(r *Run, dy Act, lo, hi int) {
 	}
 	if s.turned != nil {
 		flipped = s.turned
+	}
+	if s.b.wide.Images > 0 {
+		for p := range s.b.back.Phases() {
+			for i := lo; i < hi; i++ {
+				g, row := s.gradient(dy, i)
+				s.b.back.ForwardPhase(p, s.dx.At(i, 0, 0), s.dx.Row, g, row, flipped)
+			}
+		}
+		return
 	}
 	var n int
 	for i := lo; i < hi; i += n {

@@ -80,11 +80,7 @@ func (a Act) images(lo int) tensor.Images {
 func (s *convState) loadImages(x Act, lo, hi int, backward bool) {
 	for i := lo; i < hi; i++ {
 		in, row := s.input(x, i)
-		if backward {
-			s.fast.weights.InputTiles(s.fast.scratch.floats, hi-lo, i-lo, in, row)
-		} else {
-			s.fast.weights.Input(s.fast.scratch.floats, hi-lo, i-lo, in, row)
-		}
+		s.fast.weights.Input(s.fast.scratch.floats, hi-lo, i-lo, in, row, backward)
 	}
 }
 
@@ -130,7 +126,7 @@ func (s *convState) inputWinograd(dy Act, w []float32, lo, hi int) {
 		end := min(lo+f.group, hi)
 		for i := lo; i < end; i++ {
 			g, row := s.gradient(dy, i)
-			f.input.Input(f.scratch.floats, end-lo, i-lo, g, row)
+			f.input.Input(f.scratch.floats, end-lo, i-lo, g, row, false)
 		}
 		f.input.Forward(s.dx.images(lo), end-lo, f.scratch.floats, w, nil, false)
 	}

@@ -31,14 +31,12 @@ type Conv struct {
 // padding at the end; for odd kernels at stride 1 that is PyTorch's
 // padding = (kernel-1)/2.
 func NewConv(h, w, c, n, kh, kw, stride int, same bool) Conv {
-	v := Conv{H: h, W: w, C: c, N: n, KH: kh, KW: kw, Stride: stride}
-	if same {
-		v.OH, v.OW = (h+stride-1)/stride, (w+stride-1)/stride
-		v.Top = max((v.OH-1)*stride+kh-h, 0) / 2
-		v.Left = max((v.OW-1)*stride+kw-w, 0) / 2
-	} else {
-		v.OH, v.OW = (h-kh)/stride+1, (w-kw)/stride+1
+	v := NewPaddedConv(h, w, c, n, kh, kw, stride, 0, 0)
+	if !same {
+		return v
 	}
+	v.OH, v.OW = (h+stride-1)/stride, (w+stride-1)/stride
+	v.Top, v.Left = max((v.OH-1)*stride+kh-h, 0)/2, max((v.OW-1)*stride+kw-w, 0)/2
 	v.RightBorder = max((v.OW-1)*stride+kw-v.Left-w, 0)
 	return v.withEdges()
 }

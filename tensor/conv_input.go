@@ -78,14 +78,23 @@ func (c ConvInput) Flip(flipped, w []float32) {
 // starts at the first pixel, dy Left columns before; rows are dxRow and dyRow
 // floats apart.
 func (c ConvInput) Forward(dx []float32, dxRow int, dy []float32, dyRow int, flipped []float32) {
-	for _, p := range c.phases {
-		out, row := dx[p.row*dxRow+p.col*c.pixel:], c.conv.Stride*dxRow
-		if p.Rows() == 0 {
-			for y := range p.OH {
-				p.clearRow(out[y*row:])
-			}
-			continue
-		}
-		p.Forward(out, row, dy[(c.Left-p.Left)*p.C:], dyRow, flipped[p.weights:], nil, false)
+	for i := range c.phases {
+		c.ForwardPhase(i, dx, dxRow, dy, dyRow, flipped)
 	}
+}
+
+// Phases returns how many parts of the input have weights of their own.
+func (c ConvInput) Phases() int { return len(c.phases) }
+
+// ForwardPhase is Forward for one of them.
+func (c ConvInput) ForwardPhase(i int, dx []float32, dxRow int, dy []float32, dyRow int, flipped []float32) {
+	p := &c.phases[i]
+	out, row := dx[p.row*dxRow+p.col*c.pixel:], c.conv.Stride*dxRow
+	if p.Rows() == 0 {
+		for y := range p.OH {
+			p.clearRow(out[y*row:])
+		}
+		return
+	}
+	p.Forward(out, row, dy[(c.Left-p.Left)*p.C:], dyRow, flipped[p.weights:], nil, false)
 }

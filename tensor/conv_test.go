@@ -3,6 +3,7 @@ package tensor
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/fedfast/fedfast/internal/test/kernelstest"
@@ -188,4 +189,46 @@ func checkInput(t *testing.T, v Conv, dy, packed []float32, dx []float64) {
 	}
 	b.Forward(got, v.W*v.C, g, row, flipped)
 	near(t, "dx", got, dx, v.KH*v.KW*v.N)
+}
+
+// TestWindows holds that copies of windows of several images give the bits of Conv, image by image.
+func TestWindows(t *testing.T) {
+	for _, c := range convCases {
+		v := NewConv(c.h, c.w, c.c, c.n, c.kh, c.kw, c.stride, c.same)
+		if c.pad > 0 {
+			v = NewPaddedConv(c.h, c.w, c.c, c.n, c.kh, c.kw, c.stride, c.pad, c.pad)
+		}
+		w, n := v.Windows(), 3
+		if want := c.stride > 1 && c.c%16 == 0 && v.OH*v.OW <= 32; want != (w.Images > 0) {
+			t.Errorf("%v: %d images in a call", c, w.Images)
+		}
+		if w.Images < n {
+			continue
+		}
+		t.Run(c.String(), func(t *testing.T) {
+			kernelstest.ForEachLevel(t, func(t *testing.T) { testWindows(t, v, w, n) })
+		})
+	}
+}
+
+func testWindows(t *testing.T, v Conv, w Windows, n int) {
+	s := kernels.NewStream(1, 2)
+	weights, bias, dy := draw(s, v.Rows()*v.N), draw(s, v.N), draw(s, n*w.Rows*v.N)
+	scratch, out := make([]float32, w.Space()), w.Rows*v.N
+	y, wantY := make([]float32, n*out), make([]float32, n*out)
+	gw, wantGW := draw(s, len(weights)), make([]float32, len(weights))
+	copy(wantGW, gw)
+	for i := range n {
+		x, row := bordered(draw(s, v.H*v.W*v.C), v.H, v.W, v.C, v.Left, v.RightBorder)
+		w.Load(scratch[i*w.Rows*w.Step:], x, row)
+		v.Forward(wantY[i*out:], v.OW*v.N, x, row, weights, bias, true)
+		v.BackwardWeights(wantGW, x, row, dy[i*out:], v.OW*v.N, true)
+	}
+	w.Forward(y, w.N, scratch, w.Step, n*w.Rows, weights, bias, true)
+	w.BackwardWeights(gw, scratch, w.Step, dy, w.N, n*w.Rows, true)
+	for name, p := range map[string][2][]float32{"y": {y, wantY}, "dw": {gw, wantGW}} {
+		if !slices.Equal(p[0], p[1]) {
+			t.Errorf("%s differs", name)
+		}
+	}
 }

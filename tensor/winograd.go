@@ -144,19 +144,9 @@ func (w Winograd) space(n int, scratch []float32) (s winogradSpace) {
 	return s
 }
 
-// Input transforms image i of the n images of the calls of Forward that follow, and
-// InputTiles of those of BackwardWeights. x starts at the left border of the
-// image's first row.
-func (w Winograd) Input(scratch []float32, n, i int, x []float32, xRow int) {
-	w.input(scratch, n, i, x, xRow, false)
-}
-
-// InputTiles is that for BackwardWeights; see Input.
-func (w Winograd) InputTiles(scratch []float32, n, i int, x []float32, xRow int) {
-	w.input(scratch, n, i, x, xRow, true)
-}
-
-func (w Winograd) input(scratch []float32, n, i int, x []float32, xRow int, byTiles bool) {
+// Input transforms image i of the n images of the calls that follow: of Forward, or byTiles of
+// BackwardWeights. x starts at the left border of the image's first row.
+func (w Winograd) Input(scratch []float32, n, i int, x []float32, xRow int, byTiles bool) {
 	s := w.space(n, scratch)
 	clear(s.zero)
 	for r := range w.rows {

@@ -49,7 +49,7 @@ func BenchmarkWinograd(b *testing.B) {
 			},
 			"y/winograd-bf16": func() {
 				for i := range c.images {
-					fast.Input(rounded, c.images, i, x[i*xSize:], xRow)
+					fast.Input(rounded, c.images, i, x[i*xSize:], xRow, false)
 				}
 				fast.Forward(Images{Data: y, Sample: v.OH * v.OW * c.n, Row: v.OW * c.n}, c.images, rounded, w, nil, false)
 			},
@@ -62,7 +62,7 @@ func BenchmarkWinograd(b *testing.B) {
 			},
 			"dx/winograd-bf16": func() {
 				for i := range c.images {
-					fastBack.Input(rounded, c.images, i, dy[i*dySize:], dyRow)
+					fastBack.Input(rounded, c.images, i, dy[i*dySize:], dyRow, false)
 				}
 				fastBack.Forward(Images{Data: dx, Sample: c.h * c.h * c.c, Row: c.h * c.c}, c.images, rounded, w, nil, false)
 			},
@@ -73,7 +73,7 @@ func BenchmarkWinograd(b *testing.B) {
 			},
 			"dw/winograd-bf16": func() {
 				for i := range c.images {
-					fast.InputTiles(rounded, c.images, i, x[i*xSize:], xRow)
+					fast.Input(rounded, c.images, i, x[i*xSize:], xRow, true)
 				}
 				fast.BackwardWeights(gw, nil, Images{Data: dy, Sample: dySize, Row: dyRow}, c.images, rounded, true, true)
 			},
@@ -84,7 +84,7 @@ func BenchmarkWinograd(b *testing.B) {
 			},
 			"y/winograd": func() {
 				for i := range c.images {
-					f.Input(scratch, c.images, i, x[i*xSize:], xRow)
+					f.Input(scratch, c.images, i, x[i*xSize:], xRow, false)
 				}
 				f.Forward(Images{Data: y, Sample: v.OH * v.OW * c.n, Row: v.OW * c.n}, c.images, scratch, w, nil, false)
 			},
@@ -95,7 +95,7 @@ func BenchmarkWinograd(b *testing.B) {
 			},
 			"dx/winograd": func() {
 				for i := range c.images {
-					back.Input(scratch, c.images, i, dy[i*dySize:], dyRow)
+					back.Input(scratch, c.images, i, dy[i*dySize:], dyRow, false)
 				}
 				back.Forward(Images{Data: dx, Sample: c.h * c.h * c.c, Row: c.h * c.c}, c.images, scratch, w, nil, false)
 			},
@@ -106,7 +106,7 @@ func BenchmarkWinograd(b *testing.B) {
 			},
 			"dw/winograd": func() {
 				for i := range c.images {
-					f.InputTiles(scratch, c.images, i, x[i*xSize:], xRow)
+					f.Input(scratch, c.images, i, x[i*xSize:], xRow, true)
 				}
 				f.BackwardWeights(gw, nil, Images{Data: dy, Sample: dySize, Row: dyRow}, c.images, scratch, true, true)
 			},

@@ -11,7 +11,7 @@ const winogradDepth = 64
 func (w Winograd) Sums() int { return 16 * w.C * w.N }
 
 // BackwardWeights adds up the gradient of the weights over the n images that
-// InputTiles got and the gradients dy of their outputs. Sums are taken over the
+// Input got by tiles and the gradients dy of their outputs. Sums are taken over the
 // tiles (image, row, column) before the transform, from the first call of a batch
 // to the last, which overwrites gw with the gradient. In between they are in sums;
 // a call that is first and last does not need it.

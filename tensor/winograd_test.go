@@ -154,9 +154,9 @@ func ratio(t *testing.T, what string, got, direct []float32, want []float64, mos
 }
 
 // load transforms image after image of x.
-func (w Winograd) load(x []float32, n int) []float32 { return w.loadBy(x, n, Winograd.Input) }
+func (w Winograd) load(x []float32, n int) []float32 { return w.loadBy(x, n, false) }
 
-func (w Winograd) loadBy(x []float32, n int, input func(w Winograd, scratch []float32, n, i int, x []float32, xRow int)) []float32 {
+func (w Winograd) loadBy(x []float32, n int, byTiles bool) []float32 {
 	scratch := make([]float32, w.Space(n))
 	for i := range scratch {
 		scratch[i] = float32(math.NaN()) // nothing may be expected of it
@@ -164,7 +164,7 @@ func (w Winograd) loadBy(x []float32, n int, input func(w Winograd, scratch []fl
 	size := w.H * w.W * w.C
 	for i := range n {
 		in, row := bordered(x[i*size:][:size], w.H, w.W, w.C, w.Left, w.RightBorder)
-		input(w, scratch, n, i, in, row)
+		w.Input(scratch, n, i, in, row, byTiles)
 	}
 	return scratch
 }
@@ -185,7 +185,7 @@ func winogradGradient(w Winograd, x, dy []float32, n, calls int) []float32 {
 	size := w.OH * w.OW * w.N
 	for at := 0; at < n; at += n / calls {
 		m := min(n/calls, n-at)
-		w.BackwardWeights(gw, sums, Images{Data: dy[at*size:], Sample: size, Row: w.OW * w.N}, m, w.loadBy(x[at*w.H*w.W*w.C:], m, Winograd.InputTiles), at == 0, at+m == n)
+		w.BackwardWeights(gw, sums, Images{Data: dy[at*size:], Sample: size, Row: w.OW * w.N}, m, w.loadBy(x[at*w.H*w.W*w.C:], m, true), at == 0, at+m == n)
 	}
 	return gw
 }
