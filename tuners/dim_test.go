@@ -175,6 +175,7 @@ func TestParseDimErrors(t *testing.T) {
 		want string
 	}{
 		{"x = 3", "x: must be one of {uniform = [a, b]}"},
+		{"x = 0.1", "{choice = [...]}, not 0.1"},
 		{"x = [true, false]", "{choice = [...]}; for one of several values {choice = [true, false]}"},
 		{"x = [\"sgd\", \"adam\"]", "; for one of several values {choice = [\"sgd\", \"adam\"]}"},
 		{"x = []", "{choice = [...]}, not []"},

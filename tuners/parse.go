@@ -42,7 +42,7 @@ func ParseDim(name string, v any) (Dim, error) {
 		if d, err := parseKind(Dim{Name: name, Kind: Choice}, v, want); err == nil {
 			return Dim{}, fmt.Errorf("%s: %s; for one of several values {choice = %.200s}", name, want, valuesText(d.Choices))
 		}
-		return Dim{}, fmt.Errorf("%s: %s, not %.200v", name, want, v)
+		return Dim{}, fmt.Errorf("%s: %s, not %.200s", name, want, fmt.Sprint(v))
 	}
 	dim := Dim{Name: name}
 	kinds := slices.Sorted(maps.Keys(table))

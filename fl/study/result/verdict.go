@@ -94,6 +94,7 @@ func beats(c *config.Config, trivial *Trivial, score float64) (better, known boo
 // diverged describes how the training of a model with errors e diverged, if it did, or that its
 // loss fell, but not as far as its targets are small.
 func diverged(t Trend, dropped int, e *Errors) []string {
+	t.Lost = t.Lost && dropped > 0 // else no client took part
 	switch far := e.far() && *e.GlobalTest < limit.DivergedFit; {
 	case !t.diverged(e) && far:
 		return []string{fmt.Sprintf("did not learn yet: the training loss fell from %.4g to %.4g, but the RMSE is %.4g, "+
@@ -152,7 +153,9 @@ func (r *Result) Learned(c *config.Config, i int) bool {
 		}
 	}
 	better, known := beats(c, r.Trivial, score)
-	lost := t.Loss.Lost || (!known || r.Measure != MeasureRMSE) && t.Loss.diverged(&Errors{Measure: r.Measure})
+	loss := t.Loss
+	loss.Lost = loss.Lost && t.Dropped > 0
+	lost := loss.Lost || (!known || r.Measure != MeasureRMSE) && loss.diverged(&Errors{Measure: r.Measure})
 	return t.Failed == "" && !lost && (len(t.Rungs) == 0 || !known || better)
 }
 
