@@ -42,7 +42,7 @@ var mayHold = map[string]int{
 	"fl/study/internal/record":         534,
 	"fl/study/internal/replay":         575,
 	"fl/study/internal/trial":          1624,
-	"fl/study/result":                  1546,
+	"fl/study/result":                  1549,
 	"fl/study/view":                    2441,
 	"fl/study/workdir":                 1363,
 	"internal/deal":                    653,
