@@ -2,8 +2,8 @@
 
 package kernels
 
-// splitNEON multiplies split pairs. Tiles whose sums are computed a second time take eight times as long, which leaves
-// calls of 200 us.
+// splitNEON multiplies split pairs. Tiles that are computed a second time do so in several times the operations, which
+// its calls, of an eighth of tilesNEON's, leave time for.
 var splitNEON = splitTiles{
 	split:  pairsSplitNEON,
 	blocks: []func(*blockArgs){blocksSplitNEONx1, blocksSplitNEONx2},

@@ -1,5 +1,5 @@
-// What the products of split pairs have in common. Their tiles have up to four rows. V16 to V19 hold elements of the rows of A's high
-// halves, V20 to V23 those of the low ones, from the second plane, R17 bytes behind the first. V24 and V25 hold pairs of B.
+// What the products of split pairs have in common. Their tiles have up to four rows. But for NT, V16 to V19 hold elements of the rows of
+// A's high halves, V20 to V23 those of the low ones, from the second plane, R17 bytes behind the first, and V24 and V25 pairs of B.
 //
 // They must have the modes of VDPBF16PS, which takes numbers below the normal ones as zeros and flushes a result that is below them after
 // rounding. With FZ of FPCR, NEON does the former, but decides before rounding: where the exact result is at most half a unit, 2^-151,
@@ -10,8 +10,8 @@
 // 2^-126 there, too. Where 2^24 times a number is infinite, one term is a multiple of 2^-36: the first result is the other term, if that
 // one is 0, or not close to 2^-126.
 
-// SAVE keeps the modes in the frame, of 16 bytes. FLUSHING sets FZ alone, and clears UFC. No barrier is needed: instructions see, and
-// change, FPCR and FPSR in their order. Signals save and restore both.
+// SAVE keeps the modes in the frame, of 16 bytes. FLUSHING sets FZ alone, and clears UFC; emulators are faster if IXC, of inexact results,
+// is set already. No barrier is needed: instructions see, and change, FPCR and FPSR in their order. Signals save and restore both.
 #define SAVE \
 	MRS  FPCR, R16;                  \
 	MOVD R16, fpcr-8(SP);            \
@@ -31,7 +31,8 @@
 #define FLUSHING \
 	MOVD $(1<<24), R16; \
 	MSR  R16, FPCR;     \
-	MSR  ZR, FPSR
+	MOVD $(1<<4), R16;  \
+	MSR  R16, FPSR
 
 #define RESTORE \
 	MOVD fpcr-8(SP), R16;  \
