@@ -43,7 +43,7 @@ const (
 	winogradWeights = 1 << 17 // floats of the transformed weights that are worked on at a time
 	winogradTiles   = 64      // tiles, or few more, whose products are transformed back at a time
 	winogradColumns = 4       // most panels that are worked on at a time, and all for the gradient of weights
-	winogradPair    = 2       // fewest, which read the transformed images half as often as one does
+	winogradPair    = 2       // fewest, which read the transformed images half as often as one does; twice that of bf16
 )
 
 // Winograd returns what computes v by F(2x2, 3x3), and whether it should be used:
@@ -83,7 +83,11 @@ func (w Winograd) Tiles() int { return w.rows * w.cols }
 
 // panels returns how many panels of the weights are worked on at a time.
 func (w Winograd) panels() int {
-	return min(max(winogradWeights/(16*kernels.Width*w.C), winogradPair), w.gradientPanels())
+	n := max(winogradWeights/(16*kernels.Width*w.C), winogradPair)
+	if w.bf16 {
+		n *= 2
+	}
+	return min(n, w.gradientPanels())
 }
 
 // gradientPanels returns how many panels of the weights' gradient are worked on at a time.
