@@ -71,7 +71,7 @@ var mayHold = map[string]int{
 	"nn":                               11936,
 	"nn/safetensors":                   308,
 	"plugins":                          494,
-	"tensor":                           1647,
+	"tensor":                           1651,
 	"tuners":                           2051,
 	"tuners/conformance":               1335,
 	"tuners/host":                      1785,
