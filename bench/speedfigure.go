@@ -46,10 +46,7 @@ func (r *Report) SpeedFigure() (*figure.Figure, error) {
 	if len(all) == 0 {
 		return nil, errors.New("nothing to plot: no comparison with PyTorch ran")
 	}
-	var names []string
-	for name := range all {
-		names = append(names, name)
-	}
+	names := slices.Collect(maps.Keys(all))
 	gain := func(name string) float64 { return max(all[name].fp32, all[name].bf16) / all[name].best }
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(gain(b), gain(a)), cmp.Compare(a, b)) })
 	panel := figure.Panel{X: figure.Axis{Label: "network", Names: names}, Y: figure.Axis{Label: "speed, times PyTorch's best", Zero: true}}

@@ -249,9 +249,7 @@ func duration(s float64) string {
 }
 
 // digits writes x with three or more significant digits.
-func digits(x float64) string {
-	return fmt.Sprintf("%.*f", max(0, 2-int(math.Log10(max(x, 1)))), x)
-}
+func digits(x float64) string { return fmt.Sprintf("%.*f", max(0, 2-int(math.Log10(max(x, 1)))), x) }
 
 // rate writes x with three or more significant digits and a thousand, million or
 // billion as k, M or G.

@@ -196,9 +196,7 @@ func unit(v float32) float32 {
 }
 
 // grey returns the luma of a colour (ITU-R BT.601, torchvision's digits).
-func grey(r, g, b float32) float32 {
-	return float32(0.2989*r) + float32(0.587*g) + float32(0.114*b)
-}
+func grey(r, g, b float32) float32 { return float32(0.2989*r) + float32(0.587*g) + float32(0.114*b) }
 
 // meanGrey returns the mean luma of an image.
 func meanGrey(x []float32) float32 {

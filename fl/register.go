@@ -3,6 +3,7 @@ package fl
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -59,12 +60,7 @@ func Register(m Method) error {
 func Methods() []string {
 	registry.RLock()
 	defer registry.RUnlock()
-	names := make([]string, 0, len(registry.methods))
-	for name := range registry.methods {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(registry.methods))
 }
 
 // MethodByName returns a registered method, or an error that lists them.

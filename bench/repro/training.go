@@ -14,6 +14,7 @@ import (
 	"github.com/fedfast/fedfast/fl"
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study/config"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/tuner/fedex"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -93,9 +94,7 @@ func (o Options) variant() string {
 	if o.AsPaper {
 		flags = append(flags, "--as-paper")
 	}
-	for _, s := range o.Sets {
-		flags = append(flags, "--set "+s)
-	}
+	flags = append(flags, list.Of(o.Sets, func(s string) string { return "--set " + s })...)
 	return strings.Join(flags, " ")
 }
 
@@ -150,9 +149,7 @@ func (t *Training) config(o Options, seed int, path string) (*config.Config, []s
 		if c, err = config.Load(config.Source{Text: string(text), Sets: o.Sets}); err != nil {
 			return nil, nil, err
 		}
-		for _, s := range o.Sets {
-			deviations = append(deviations, "set by hand: "+s)
-		}
+		deviations = append(deviations, list.Of(o.Sets, func(s string) string { return "set by hand: " + s })...)
 	}
 	c.Name = t.Key
 	return c, deviations, c.Check()

@@ -12,6 +12,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/internal/record"
 	"github.com/fedfast/fedfast/fl/study/result"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -213,9 +214,6 @@ func errorsIn(r *result.End) (all []*result.Errors) {
 	if r.Run != nil {
 		return []*result.Errors{&r.Run.Errors}
 	}
-	all = append(all, &r.Tune.Errors)
-	for _, m := range r.Tune.Models() {
-		all = append(all, &m.Errors)
-	}
-	return all
+	others := list.Of(r.Tune.Models(), func(m *result.Chosen) *result.Errors { return &m.Errors })
+	return append(all, append([]*result.Errors{&r.Tune.Errors}, others...)...)
 }

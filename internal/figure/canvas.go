@@ -18,9 +18,7 @@ type point struct{ X, Y float64 }
 type rect struct{ Min, Max point }
 
 // corners are the corners of the rectangle.
-func (r rect) corners() []point {
-	return []point{r.Min, {r.Max.X, r.Min.Y}, r.Max, {r.Min.X, r.Max.Y}}
-}
+func (r rect) corners() []point { return []point{r.Min, {r.Max.X, r.Min.Y}, r.Max, {r.Min.X, r.Max.Y}} }
 
 // pen is how lines are drawn.
 type pen struct {

@@ -63,11 +63,8 @@ func newBench(a *app) *cobra.Command {
 }
 
 func suites() string {
-	var lines []string
-	for _, s := range append(bench.Suites(), tunersSuite) {
-		lines = append(lines, fmt.Sprintf("  %-12s %s", s[0], s[1]))
-	}
-	return strings.Join(lines, "\n")
+	line := func(s [2]string) string { return fmt.Sprintf("  %-12s %s", s[0], s[1]) }
+	return strings.Join(list.Of(append(bench.Suites(), tunersSuite), line), "\n")
 }
 
 func (o *benchOptions) addFlags(cmd *cobra.Command) {

@@ -178,10 +178,9 @@ func regretText(of stats.Sample) string {
 // printStandings prints the ranks and regrets over all tables, then the regrets on each.
 func (a *app) printStandings(s *recorded.Standings) error {
 	regrets := func(first string) *table.Table {
-		head := []string{first}
-		for _, r := range s.Cells[0].Regrets {
-			head = append(head, oneline.Count(r.Trainings, "training"))
-		}
+		head := append([]string{first}, list.Of(s.Cells[0].Regrets, func(r recorded.Regret) string {
+			return oneline.Count(r.Trainings, "training")
+		})...)
 		if first == "tuner" {
 			head = append(head, "mean rank", "wins", "p")
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/plugins"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -76,11 +77,8 @@ func placeOf(r *result.Result, m *result.Chosen) string {
 
 // modelFiles names the files of a study's models.
 func modelFiles(r *result.Result) string {
-	files := []string{workdir.ModelFile}
-	for _, m := range workdir.Others(r) {
-		files = append(files, m.File)
-	}
-	return strings.Join(files, ", ")
+	others := list.Of(workdir.Others(r), func(m workdir.Other) string { return m.File })
+	return strings.Join(append([]string{workdir.ModelFile}, others...), ", ")
 }
 
 // picksPerClient says whether a built-in client tuner of the study picks the sub-networks

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fedfast/fedfast/cmd/fedfast/docs"
 	"github.com/fedfast/fedfast/internal/key"
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // pages are the pages that have other names as topics: a command has the same one, or the name is what people look for.
@@ -57,9 +58,7 @@ func newHelp(a *app) *cobra.Command {
 			text := docs.Page(name)
 			if text == "" || len(args) > 1 {
 				names, _ := topics()
-				for _, c := range root.Commands() {
-					names = append(names, c.Name())
-				}
+				names = append(names, list.Of(root.Commands(), (*cobra.Command).Name)...)
 				return fmt.Errorf("help: unknown command or topic %q%s; `fedfast help` lists them",
 					strings.Join(args, " "), key.DidYouMean(args[0], key.Names(names...)))
 			}

@@ -101,11 +101,9 @@ func layerEntries() []layerEntry {
 
 // keyEntries describes keys of a layer or of a loss, of which some are required.
 func keyEntries(keys []key.Key, required []string) []layerKeyEntry {
-	entries := []layerKeyEntry{}
-	for _, k := range keys {
-		entries = append(entries, layerKeyEntry{k.Name, k.Type(), slices.Contains(required, k.Name), k.Allowed(), k.Doc})
-	}
-	return entries
+	return list.Of(keys, func(k key.Key) layerKeyEntry {
+		return layerKeyEntry{k.Name, k.Type(), slices.Contains(required, k.Name), k.Allowed(), k.Doc}
+	})
 }
 
 func (a *app) listLayers(context.Context) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/fedfast/fedfast/cmd/fedfast/internal/ui/table"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -22,10 +23,8 @@ func printSides(w io.Writer, sides []result.ProxyTrial, aim tuners.Objective) er
 		return nil
 	}
 	cells := result.BestProxies(sides, aim)
-	head := []string{"samples"}
-	for _, hi := range cells.HIs {
-		head = append(head, fmt.Sprintf("hi %.2g", hi))
-	}
+	his := list.Of(cells.HIs, func(hi float64) string { return fmt.Sprintf("hi %.2g", hi) })
+	head := append([]string{"samples"}, his...)
 	var rows [][]string
 	var scores []float64
 	for i, n := range cells.Samples {

@@ -11,6 +11,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
 	"github.com/fedfast/fedfast/fl/study/view"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 )
 
@@ -144,8 +145,5 @@ func (a *app) printRunBlock(c *config.Config, r *result.RunResult, dir string) e
 // spread returns at most n of the numbers 0 to count-1, evenly, with the ends.
 func spread(count, n int) (chosen []int) {
 	n = min(n, count)
-	for i := range n {
-		chosen = append(chosen, i*(count-1)/max(1, n-1))
-	}
-	return chosen
+	return list.Made(n, func(i int) int { return i * (count - 1) / max(1, n-1) })
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/view"
 	"github.com/fedfast/fedfast/fl/study/workdir"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/memory"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners/host"
@@ -377,9 +378,7 @@ func (s *opened) head(a *app, setup *study.Setup, mode string) string {
 	if why := c.Impatient(mode); why != "" {
 		notes = append(notes, "eval.patience: "+why)
 	}
-	for _, note := range setup.Data.Notes {
-		notes = append(notes, setup.Data.Name+": "+note)
-	}
+	notes = append(notes, list.Of(setup.Data.Notes, func(note string) string { return setup.Data.Name + ": " + note })...)
 	for _, note := range notes {
 		if slices.Contains(a.told, note) {
 			continue // with another seed

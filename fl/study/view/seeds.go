@@ -31,9 +31,7 @@ func (s Seeds) Mean(of func(*Overview) float64) string {
 var Targets = []string{tuners.TargetGlobal, tuners.TargetPersonalized}
 
 // MeanText writes the mean of numbers of a scale with half the width of its interval, if that is known.
-func MeanText(scale result.Scale, m stats.Sample) string {
-	return withHalf(m.Mean, m.Half, scale.Text)
-}
+func MeanText(scale result.Scale, m stats.Sample) string { return withHalf(m.Mean, m.Half, scale.Text) }
 
 // TestOf reads the number of test samples by which the returned model is told under a target, NaN for none.
 func TestOf(target string) func(*Overview) float64 {

@@ -280,14 +280,9 @@ func (o *ownArrays) vectors() (data.View, error) {
 	x := o.parts[0].x
 	o.fed.C = x.Shape[1]
 	for k := range o.fed.C {
-		for first := range x.column(k, x.Len()) {
-			if math.Abs(first) < 1e5 { // such numbers keep two digits after the point
-				continue
-			}
-			name := fmt.Sprintf("%s[:, %d]", x.Name, k)
-			if err := own.Rounded(name+" has", name, x.column(k, o.fed.C)); err != nil {
-				return data.View{}, x.errorf("%w", err)
-			}
+		name := fmt.Sprintf("%s[:, %d]", x.Name, k)
+		if err := own.Rounded(name+" has", name, x.column(k, o.fed.C)); err != nil {
+			return data.View{}, x.errorf("%w", err)
 		}
 	}
 	return o.rows(o.fed.C)

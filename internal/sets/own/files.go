@@ -307,8 +307,8 @@ func Find(path string, endings ...string) (train, test, notes []string, err erro
 		if !pattern {
 			files = filesIn(dir)
 		}
-		files = list.Where(files, func(f string) bool { // ._a.csv is of a Mac
-			return !strings.HasPrefix(filepath.Base(f), ".") || slices.Contains(listed, f)
+		files = list.Where(files, func(f string) bool { // ._a.csv is of a Mac, ~$a.csv of Excel
+			return !strings.ContainsAny(filepath.Base(f)[:1], ".~") || slices.Contains(listed, f)
 		})
 		i := slices.IndexFunc(endings, func(ending string) bool {
 			return slices.ContainsFunc(files, func(f string) bool { _, has := Base(f); return has == ending })
@@ -334,7 +334,8 @@ func Find(path string, endings ...string) (train, test, notes []string, err erro
 				part, within = Train, append(within, f)
 			}
 			to := map[int]*[]string{Train: &train, Test: &test, Valid: &valid}[part]
-			if (i < 0 || ending != endings[i]) && !slices.Contains(listed, f) {
+			plain := packings.ReplaceAllString(f, "") // which is there, too, if f is packed
+			if (i < 0 || ending != endings[i] || plain != f && slices.Contains(files, plain)) && !slices.Contains(listed, f) {
 				to = &left
 			}
 			*to = append(*to, f)

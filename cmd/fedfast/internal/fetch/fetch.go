@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/filelock"
 	"github.com/fedfast/fedfast/internal/sys/regular"
 	"github.com/fedfast/fedfast/internal/sys/wholefile"
@@ -103,9 +104,7 @@ func Fetch(ctx context.Context, s *Set, o Options) ([]string, error) {
 		if err := o.file(ctx, f); err != nil {
 			return nil, fmt.Errorf("fetch %s: %w", s.Name, err)
 		}
-		for _, name := range f.gives() {
-			have = append(have, filepath.Join(o.Dir, name))
-		}
+		have = append(have, list.Of(f.gives(), func(name string) string { return filepath.Join(o.Dir, name) })...)
 	}
 	return have, nil
 }

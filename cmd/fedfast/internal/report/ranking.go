@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/view"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/stats"
 )
 
@@ -165,9 +166,7 @@ func (g *group) notes(others bool) (all []string) {
 		prefix = g.Name + ": "
 	}
 	_, warnings := g.seeds().Notes()
-	for _, text := range g.seeds().Ended() {
-		all = append(all, prefix+text)
-	}
+	all = append(all, list.Of(g.seeds().Ended(), func(text string) string { return prefix + text })...)
 	for _, text := range warnings {
 		all = append(all, "Warning: "+prefix+text+".")
 	}

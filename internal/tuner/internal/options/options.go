@@ -78,9 +78,7 @@ func (r *Reader) TrialRounds(b tuners.Budget) bool {
 }
 
 // Truth returns true or false.
-func (r *Reader) Truth(name string) bool {
-	return r.values.Truth(name, r.defaults.Truth(name, false))
-}
+func (r *Reader) Truth(name string) bool { return r.values.Truth(name, r.defaults.Truth(name, false)) }
 
 // Text returns a string.
 func (r *Reader) Text(name string) string { return r.values.Text(name, r.defaults.Text(name, "")) }

@@ -19,6 +19,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // trust returns the options for TLS with the CA of the join file as the only root, none
@@ -118,9 +120,7 @@ func readIdentity(certificate, key string) (*identity, error) {
 	hosts := slices.DeleteFunc(slices.Clone(c.Leaf.DNSNames), func(name string) bool {
 		return strings.Contains(name, "*")
 	})
-	for _, ip := range c.Leaf.IPAddresses {
-		hosts = append(hosts, ip.String())
-	}
+	hosts = append(hosts, list.Of(c.Leaf.IPAddresses, net.IP.String)...)
 	if len(hosts) == 0 {
 		return nil, fmt.Errorf("--cert %s: must have the coordinator's host as an alternative name", certificate)
 	}
