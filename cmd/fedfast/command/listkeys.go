@@ -101,9 +101,9 @@ func layerEntries() []layerEntry {
 
 // keyEntries describes keys of a layer or of a loss, of which some are required.
 func keyEntries(keys []key.Key, required []string) []layerKeyEntry {
-	return list.Of(keys, func(k key.Key) layerKeyEntry {
+	return append([]layerKeyEntry{}, list.Of(keys, func(k key.Key) layerKeyEntry {
 		return layerKeyEntry{k.Name, k.Type(), slices.Contains(required, k.Name), k.Allowed(), k.Doc}
-	})
+	})...)
 }
 
 func (a *app) listLayers(context.Context) error {
