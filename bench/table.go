@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/nn"
 )
@@ -147,9 +148,7 @@ func (r *Report) Heading() []string {
 	if m.Load != "" {
 		lines[0] += ", load before " + m.Load
 	}
-	for _, t := range r.Torch {
-		lines = append(lines, t.String())
-	}
+	lines = append(lines, list.Of(r.Torch, TorchInfo.String)...)
 	return lines
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/fedfast/fedfast/fl/study/internal/replay"
 	"github.com/fedfast/fedfast/fl/study/internal/trial"
 	"github.com/fedfast/fedfast/fl/study/result"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/store"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -359,14 +360,11 @@ func missing(t *trial.Trial, rounds int) (*record.Round, error) {
 // survivors, of which it describes how many there are, the tuner's choice before all,
 // then the best snapshots.
 func (d *driver) finalists(survivor *entrant) (all []trial.Model, survivors int) {
-	var last []trial.Model
 	able := eligible(d.suggested(), d.aims)
 	if survivor != nil && !slices.Contains(able, survivor) {
 		survivor = nil
 	}
-	for _, t := range survivorsOf(able, survivor, d.objective, d.setup.Config.Finalists.Survivors) {
-		last = append(last, d.lastOf(t))
-	}
+	last := list.Of(survivorsOf(able, survivor, d.objective, d.setup.Config.Finalists.Survivors), d.lastOf)
 	best, most := ofThem(d.best, able, d.aims), d.setup.Config.Finalists.Snapshots
 	if len(last) == 0 { // users have ended all trials
 		most = max(1, most)

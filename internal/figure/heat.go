@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/fedfast/fedfast/internal/list"
@@ -44,11 +45,7 @@ func (h *Heat) check() error {
 }
 
 func (h *Heat) ends() (lo, hi float64) {
-	var all []float64
-	for _, row := range h.Cells {
-		all = append(all, row...)
-	}
-	return ends(all)
+	return ends(slices.Concat(h.Cells...))
 }
 
 func (h *Heat) shades() int { return levels }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/agnivade/levenshtein"
+
+	"github.com/fedfast/fedfast/internal/list"
 )
 
 // Name is a known name that a misspelt one may stand for.
@@ -85,12 +87,8 @@ func closest(word string, known []Name) string {
 
 // all returns the name and its alternatives, with their table.
 func (n Name) all() []string {
-	all := []string{n.Name}
 	table := strings.TrimSuffix(n.Name, last(n.Name))
-	for _, also := range n.Also {
-		all = append(all, table+also)
-	}
-	return all
+	return append([]string{n.Name}, list.Of(n.Also, func(also string) string { return table + also })...)
 }
 
 // last returns the part after the last dot.

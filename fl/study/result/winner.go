@@ -67,10 +67,7 @@ func Assigned(p tuners.Params, keys []string) string {
 // Varying returns the hyperparameters in which trials differ, all those of a single one, in their
 // order.
 func Varying(trials []tuners.Params) []string {
-	var keys []string
-	for _, p := range trials {
-		keys = append(keys, p.Keys()...)
-	}
+	keys := slices.Concat(list.Of(trials, tuners.Params.Keys)...)
 	slices.Sort(keys)
 	return slices.DeleteFunc(slices.Compact(keys), func(key string) bool {
 		first, ok := trials[0][key]

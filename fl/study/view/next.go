@@ -12,6 +12,7 @@ import (
 	"github.com/fedfast/fedfast/fl/hyper"
 	"github.com/fedfast/fedfast/fl/study/config"
 	"github.com/fedfast/fedfast/fl/study/result"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/sys/oneline"
 	"github.com/fedfast/fedfast/tuners"
 )
@@ -57,10 +58,7 @@ func (o *Overview) Next() []Step {
 
 // Sets are the assignments of all steps, in the order in which they are made.
 func Sets(steps []Step) (all []string) {
-	for _, s := range steps {
-		all = append(all, s.Sets...)
-	}
-	return all
+	return slices.Concat(list.Of(steps, func(s Step) []string { return s.Sets })...)
 }
 
 // advice makes the steps.

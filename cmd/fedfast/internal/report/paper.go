@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fedfast/fedfast/fl/study/view"
+	"github.com/fedfast/fedfast/internal/list"
 	"github.com/fedfast/fedfast/internal/stats"
 )
 
@@ -91,10 +92,9 @@ func WritePaper(w io.Writer, studies []*Study, format string) error {
 	if format == "latex" {
 		bold, tied, plus, write = `\textbf{%s}`, `%s$^\dagger$`, `$\pm$`, latexRow
 	}
-	head := []string{"study", "seeds"}
-	for _, target := range targets {
-		head = append(head, write("%s", target+" test "+first.Metric+unit))
-	}
+	head := append([]string{"study", "seeds"}, list.Of(targets, func(target string) string {
+		return write("%s", target+" test "+first.Metric+unit)
+	})...)
 	rows := [][]string{}
 	marked := false
 	for i, g := range all {

@@ -167,8 +167,6 @@ func (g *group) notes(others bool) (all []string) {
 	}
 	_, warnings := g.seeds().Notes()
 	all = append(all, list.Of(g.seeds().Ended(), func(text string) string { return prefix + text })...)
-	for _, text := range warnings {
-		all = append(all, "Warning: "+prefix+text+".")
-	}
+	all = append(all, list.Of(warnings, func(text string) string { return "Warning: " + prefix + text + "." })...)
 	return all
 }
