@@ -33,9 +33,12 @@ var magics = []struct{ begin, is string }{
 	{"BZh", "packed by bzip2; unpack it: bunzip2 -c PACKED > UNPACKED"},
 	{"\xfd7zXZ", "packed by xz; unpack it: unxz -c PACKED > UNPACKED"},
 	{"ARROW1", "an Arrow (Feather) file" + saved},
-	{"{", "JSON" + saved}, {"[{", "JSON" + saved}, {"@relation", "ARFF" + saved},
+	{"{", "JSON" + saved},
+	{"[{", "JSON" + saved},
+	{"@relation", "ARFF" + saved},
 	{"version https://git-lfs", "a pointer of Git LFS; fetch the file itself: git lfs pull"},
-	{"<!DOCTYPE", "a page of the web; download the file itself"}, {"<html", "a page of the web; download the file itself"},
+	{"<!DOCTYPE", "a page of the web; download the file itself"},
+	{"<html", "a page of the web; download the file itself"},
 	{"SQLite format", "an SQLite database" + saved},
 }
 

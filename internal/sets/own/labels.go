@@ -96,19 +96,19 @@ func Label(fed *data.Federation, name string, names []string, labels []int32, tr
 	return labels, err
 }
 
-// Unseen returns a note where labels after the first ones, which are for training, are others, not NaN.
+// Unseen returns a note where labels after the first ones, which are for training, are others that have a name.
 func Unseen[T comparable](labels []T, train int, name func(T) string) []string {
 	seen := map[T]bool{}
 	for _, l := range labels[:min(train, len(labels))] {
 		seen[l] = true
 	}
-	others := list.Where(labels[min(train, len(labels)):], func(l T) bool { return !seen[l] && l == l })
+	others := list.Where(labels[min(train, len(labels)):], func(l T) bool { return !seen[l] && name(l) != "" })
 	if len(others) == 0 {
 		return nil
 	}
 	names := slices.Compact(slices.Sorted(slices.Values(list.Of(others, name))))
-	return []string{fmt.Sprintf("%d of the %d test samples are of classes without training samples, which no model "+
-		"learns: %s", len(others), len(labels)-train, oneline.Names(names))}
+	return []string{fmt.Sprintf("classes that only test samples have, and no model learns: %s (%s)", oneline.Names(names),
+		oneline.Count(len(others), "sample"))}
 }
 
 // Names returns the classes of labels that are texts, numbered in their order, and notes.

@@ -360,7 +360,12 @@ func (t *table) classes() error {
 	}
 	t.fed.Classes, t.fed.ClassNames = len(c.Values), c.Values
 	t.fed.Notes = append(t.fed.Notes, own.Alike("names of classes", c.Values)...)
-	t.fed.Notes = append(t.fed.Notes, own.Unseen(c.values, t.train, func(x float32) string { return c.Values[int(x)] })...)
+	t.fed.Notes = append(t.fed.Notes, own.Unseen(c.values, t.train, func(x float32) string {
+		if x != x {
+			return ""
+		}
+		return c.Values[int(x)]
+	})...)
 	way, n := "", len(c.Values)
 	if n > 2 {
 		way = fmt.Sprintf(" (data.positive, such as \"= %s\" or \"> %[1]s\", makes two of them)", c.Values[0])
