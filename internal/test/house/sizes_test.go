@@ -61,7 +61,7 @@ var mayHold = map[string]int{
 	"internal/probe":                   47,
 	"internal/rules":                   600,
 	"internal/scaffold":                166,
-	"internal/sets":                    7360,
+	"internal/sets":                    7368,
 	"internal/stats":                   220,
 	"internal/store":                   1469,
 	"internal/sys":                     679,
