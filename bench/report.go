@@ -124,7 +124,7 @@ func newReport(cfg Config) *Report {
 
 func machine() Machine {
 	m := Machine{
-		OS: runtime.GOOS, Arch: runtime.GOARCH, CPU: cpuid.CPU.BrandName, Cores: runtime.GOMAXPROCS(0),
+		OS: runtime.GOOS, Arch: runtime.GOARCH, CPU: kernels.Processor(), Cores: runtime.GOMAXPROCS(0),
 		Level: kernels.Current().String(), GoVersion: runtime.Version(),
 		L1D: max(0, cpuid.CPU.Cache.L1D), L2: max(0, cpuid.CPU.Cache.L2), L3: max(0, cpuid.CPU.Cache.L3),
 	}

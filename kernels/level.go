@@ -1,10 +1,14 @@
 package kernels
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/klauspost/cpuid/v2"
 )
 
 // Level names one implementation of all kernels. Levels of one architecture are
@@ -46,9 +50,7 @@ func ParseLevel(name string) (Level, error) {
 // current is the level that bind chose last.
 var current Level
 
-func init() {
-	bind(startLevel(os.Getenv("FEDFAST_CPU")))
-}
+func init() { bind(startLevel(os.Getenv("FEDFAST_CPU"))) }
 
 // startLevel returns the highest supported level, or the one that override names if
 // it is supported.
@@ -112,6 +114,9 @@ func bind(l Level) {
 	depthwises = depthwiseGeneric
 	assemble(l)
 }
+
+// Processor returns the processor's name, or where it has none, as with Linux on arm64, its architecture.
+func Processor() string { return cmp.Or(cpuid.CPU.BrandName, runtime.GOARCH+" processor") }
 
 // PeakProbe runs n rounds of independent fused multiply-adds that touch no memory,
 // at the level in use, and returns how many floating-point operations that was (two

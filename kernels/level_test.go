@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -42,6 +43,12 @@ func TestStartLevel(t *testing.T) {
 		if got := startLevel(name); got != highest {
 			t.Errorf("FEDFAST_CPU=%s starts at %v, want %v", name, got, highest)
 		}
+	}
+}
+
+func TestProcessor(t *testing.T) {
+	if strings.TrimSpace(Processor()) == "" {
+		t.Error("no name")
 	}
 }
 

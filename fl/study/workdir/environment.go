@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/klauspost/cpuid/v2"
-
 	"github.com/fedfast/fedfast/kernels"
 	"github.com/fedfast/fedfast/tuners/host"
 )
@@ -88,7 +86,7 @@ type Environment struct {
 // environment describes this machine and process.
 func environment(command string, workers int, used []host.Pin) Environment {
 	e := Environment{
-		Version: ThisVersion(), Command: command, Started: time.Now().UTC().Format(time.RFC3339), CPU: cpuid.CPU.BrandName, Workers: workers, Tuners: used,
+		Version: ThisVersion(), Command: command, Started: time.Now().UTC().Format(time.RFC3339), CPU: kernels.Processor(), Workers: workers, Tuners: used,
 	}
 	e.Workers = cmp.Or(e.Workers, runtime.GOMAXPROCS(0))
 	return e

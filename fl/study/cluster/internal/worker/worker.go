@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/klauspost/cpuid/v2"
-
 	"github.com/fedfast/fedfast/fl/study"
 	"github.com/fedfast/fedfast/fl/study/cluster/internal/wire"
 	"github.com/fedfast/fedfast/kernels"
@@ -75,7 +73,7 @@ func Machine(version string) wire.Machine {
 	}
 	return wire.Machine{
 		Protocol: wire.Protocol, Version: version, Level: kernels.Current().String(), Host: host,
-		PID: os.Getpid(), CPU: cpuid.CPU.BrandName,
+		PID: os.Getpid(), CPU: kernels.Processor(),
 	}
 }
 
