@@ -26,10 +26,11 @@ func (c *Config) deal(fed *Federation, all View, train int) ([]Examples, error) 
 			return nil, err
 		}
 	}
-	if !parts.files && train < all.n {
-		fed.Notes = append(fed.Notes, fmt.Sprintf("the files' %d training and %d test samples were merged before they were dealt (data.split = %q)", train, all.n-train, c.Split))
-	}
 	if !parts.files {
+		if train < all.n {
+			fed.Notes = append(fed.Notes, fmt.Sprintf("the files' %d training and %d test samples were merged before "+
+				"they were dealt (data.split = %q)", train, all.n-train, c.Split))
+		}
 		train = all.n
 	}
 	proxy, rest, err := c.draw(train)

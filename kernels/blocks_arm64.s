@@ -12,50 +12,16 @@
 // is in C. A chain of a block is computed again by itself, and not the additions: where the exact sum of two floats is below 2^-126, it
 // is a float.
 
-// SPLIT takes one row of B, at R11, times lane l of the rows of A, and goes on to the next. EXACTLYSPLIT does so exactly.
-#define SPLIT(MUL, l) \
-	FLDPQ (R11), (F24, F25);   \
-	PRODUCTS(MUL, l, 0, 8);    \
-	FLDPQ 32(R11), (F24, F25); \
-	PRODUCTS(MUL, l, 2, 8);    \
-	ADD   R15, R11
-
-#define EXACTLYSPLIT(MUL, l) \
-	FMOVQ (R11), F24;     \
-	EXACTS(MUL, l, 0, 8); \
-	FMOVQ 16(R11), F24;   \
-	EXACTS(MUL, l, 1, 8); \
-	FMOVQ 32(R11), F24;   \
-	EXACTS(MUL, l, 2, 8); \
-	FMOVQ 48(R11), F24;   \
-	EXACTS(MUL, l, 3, 8); \
-	ADD   R15, R11
+// TAKE takes one row of B times lane l of the rows of A, and goes on to the next.
+#define TAKE(MUL, l) SPLIT(MUL, l, 8); ADD R15, R11
+#define TAKEX(MUL, l) EXACTLYSPLIT(MUL, l, 8); ADD R15, R11
 
 // CHAINSOF runs the chains of a block of R7 pairs, from R1 and R26 on.
 #define CHAINSOF(STEP, MUL, HALVES, QUAD, NUMBER, quad, tail, single, end) \
-	HALVES;           \
-	MOVD R26, R11;    \
-	ZERO4;            \
-	LSR  $2, R7, R12; \
-	CBZ  R12, tail;   \
-	PCALIGN $32;      \
-quad:                 \
-	QUAD;             \
-	STEP(MUL, 0);     \
-	STEP(MUL, 1);     \
-	STEP(MUL, 2);     \
-	STEP(MUL, 3);     \
-	SUBS $1, R12;     \
-	BNE  quad;        \
-tail:                 \
-	ANDS $3, R7, R12; \
-	BEQ  end;         \
-single:               \
-	NUMBER;           \
-	STEP(MUL, 0);     \
-	SUBS $1, R12;     \
-	BNE  single;      \
-end:
+	HALVES;        \
+	MOVD R26, R11; \
+	ZERO4;         \
+	TERMS(STEP, MUL, QUAD, NUMBER, quad, tail, single, end)
 
 // TOTAL adds the chains at c and c+8 to a row of C, at R14.
 #define TOTAL(c) \
@@ -109,7 +75,7 @@ block:                              \
 	MOVD $const_blockPairs, R7;     \
 	CMP  R7, R25;                   \
 	CSEL LT, R25, R7, R7;           \
-	CHAINSOF(SPLIT, MUL, HALVES, QUAD, NUMBER, quad, tail, single, end) \
+	CHAINSOF(TAKE, MUL, HALVES, QUAD, NUMBER, quad, tail, single, end) \
 	FLUSHED(again);                 \
 finish:                             \
 	TOTAL;                          \
@@ -141,7 +107,7 @@ stored:                             \
 	RET;                            \
 again:                              \
 	EXACTLY;                        \
-	CHAINSOF(EXACTLYSPLIT, EXACT, HALVES, QUADX, NUMBERX, quadX, tailX, singleX, endX) \
+	CHAINSOF(TAKEX, EXACT, HALVES, QUADX, NUMBERX, quadX, tailX, singleX, endX) \
 	FLUSHING;                       \
 	B    finish
 

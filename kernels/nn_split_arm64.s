@@ -8,22 +8,9 @@
 #include "split_arm64.h"
 #include "split_steps_arm64.h"
 
-// SPLIT takes one row of B, at R11, times lane l of the rows of A. EXACTLYSPLIT does so exactly.
-#define SPLIT(MUL, l) \
-	FLDPQ.P 32(R11), (F24, F25); \
-	PRODUCTS(MUL, l, 0, 0);      \
-	FLDPQ.P 32(R11), (F24, F25); \
-	PRODUCTS(MUL, l, 2, 0)
-
-#define EXACTLYSPLIT(MUL, l) \
-	FMOVQ.P 16(R11), F24; \
-	EXACTS(MUL, l, 0, 0); \
-	FMOVQ.P 16(R11), F24; \
-	EXACTS(MUL, l, 1, 0); \
-	FMOVQ.P 16(R11), F24; \
-	EXACTS(MUL, l, 2, 0); \
-	FMOVQ.P 16(R11), F24; \
-	EXACTS(MUL, l, 3, 0)
+// TAKE takes one row of B times lane l of the rows of A, and goes on to the next.
+#define TAKE(MUL, l) SPLIT(MUL, l, 0); ADD $64, R11
+#define TAKEX(MUL, l) EXACTLYSPLIT(MUL, l, 0); ADD $64, R11
 
 // FROM points at the rows and the panel, and loads what the tile starts from.
 #define FROM(HALVES, ZERO, BIAS, LOAD, bias, old, begin) \
@@ -58,7 +45,7 @@ begin:
 	SAVE;                        \
 panel:                           \
 	FROM(HALVES, ZERO, BIAS, LOAD, bias, old, begin) \
-	CHAINS(SPLIT, MUL, PAST, QUAD, NUMBER, segment, quad, tail, single, end); \
+	CHAINS(TAKE, MUL, PAST, QUAD, NUMBER, segment, quad, tail, single, end); \
 	FLUSHED(again);              \
 finish:                          \
 	TBZ  $2, R9, store;          \
@@ -77,7 +64,7 @@ again:                           \
 	EXACTLY;                     \
 	FROM(HALVES, ZERO, BIAS, LOAD, biasX, oldX, beginX) \
 	FLUSHTILE;                   \
-	CHAINS(EXACTLYSPLIT, EXACT, PAST, QUADX, NUMBERX, segmentX, quadX, tailX, singleX, endX); \
+	CHAINS(TAKEX, EXACT, PAST, QUADX, NUMBERX, segmentX, quadX, tailX, singleX, endX); \
 	FLUSHING;                    \
 	B    finish
 

@@ -68,30 +68,34 @@
 	MUL(l, 30, 2);               \
 	MUL(l, 31, 3)
 
-// CHAINS runs the steps of a tile, from its start values to its last sum. STEP(MUL, l) takes one row of B.
+// TERMS runs R7 steps of a tile. STEP(MUL, l) takes one row of B.
+#define TERMS(STEP, MUL, FOUR, ONE, quad, tail, single, end) \
+	LSR  $2, R7, R12; \
+	CBZ  R12, tail;   \
+	PCALIGN $32;      \
+quad:                 \
+	FOUR;             \
+	STEP(MUL, 0);     \
+	STEP(MUL, 1);     \
+	STEP(MUL, 2);     \
+	STEP(MUL, 3);     \
+	SUBS $1, R12;     \
+	BNE  quad;        \
+tail:                 \
+	ANDS $3, R7, R12; \
+	BEQ  end;         \
+single:               \
+	ONE;              \
+	STEP(MUL, 0);     \
+	SUBS $1, R12;     \
+	BNE  single;      \
+end:
+
+// CHAINS runs the steps of a tile, from its start values to its last sum.
 #define CHAINS(STEP, MUL, NEXT, FOUR, ONE, segment, quad, tail, single, end) \
 	MOVD nnArgs_segs(R0), R13; \
 segment:                       \
-	LSR  $2, R7, R12;          \
-	CBZ  R12, tail;            \
-	PCALIGN $32;               \
-quad:                          \
-	FOUR;                      \
-	STEP(MUL, 0);              \
-	STEP(MUL, 1);              \
-	STEP(MUL, 2);              \
-	STEP(MUL, 3);              \
-	SUBS $1, R12;              \
-	BNE  quad;                 \
-tail:                          \
-	ANDS $3, R7, R12;          \
-	BEQ  end;                  \
-single:                        \
-	ONE;                       \
-	STEP(MUL, 0);              \
-	SUBS $1, R12;              \
-	BNE  single;               \
-end:                           \
+	TERMS(STEP, MUL, FOUR, ONE, quad, tail, single, end) \
 	NEXT;                      \
 	SUBS $1, R13;              \
 	BNE  segment

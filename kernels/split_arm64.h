@@ -59,6 +59,23 @@
 	MUL(20, l, 24, c+low); \
 	MUL(20, l, 25, c+1+low)
 
+// SPLIT adds the products with a row of B, at R11. EXACTLYSPLIT does so exactly.
+#define SPLIT(MUL, l, low) \
+	FLDPQ (R11), (F24, F25);   \
+	PRODUCTS(MUL, l, 0, low);  \
+	FLDPQ 32(R11), (F24, F25); \
+	PRODUCTS(MUL, l, 2, low)
+
+#define EXACTLYSPLIT(MUL, l, low) \
+	FMOVQ (R11), F24;       \
+	EXACTS(MUL, l, 0, low); \
+	FMOVQ 16(R11), F24;     \
+	EXACTS(MUL, l, 1, low); \
+	FMOVQ 32(R11), F24;     \
+	EXACTS(MUL, l, 2, low); \
+	FMOVQ 48(R11), F24;     \
+	EXACTS(MUL, l, 3, low)
+
 // ZEROS(d) makes zeros of what is below 2^-126 in d, where V27 has 2^24 times the numbers.
 #define ZEROS(d) FACGT4S(27, 30, 27); AND16B(29, 27, 27); BIC16B(27, d, d)
 

@@ -57,25 +57,8 @@ row:               \
 	SUBS $1, R13;  \
 	BNE  segment
 
-#define SPLIT(MUL) \
-	FLDPQ (R11), (F24, F25);   \
-	PRODUCTS(MUL, 0, 0, 0);    \
-	FLDPQ 32(R11), (F24, F25); \
-	PRODUCTS(MUL, 0, 2, 0)
-
-#define EXACTLYSPLIT(MUL) \
-	FLUSH(16);            \
-	FLUSH(17);            \
-	FLUSH(20);            \
-	FLUSH(21);            \
-	FMOVQ (R11), F24;     \
-	EXACTS(MUL, 0, 0, 0); \
-	FMOVQ 16(R11), F24;   \
-	EXACTS(MUL, 0, 1, 0); \
-	FMOVQ 32(R11), F24;   \
-	EXACTS(MUL, 0, 2, 0); \
-	FMOVQ 48(R11), F24;   \
-	EXACTS(MUL, 0, 3, 0)
+#define TAKE(MUL) SPLIT(MUL, 0, 0)
+#define TAKEX(MUL) FLUSH(16); FLUSH(17); FLUSH(20); FLUSH(21); EXACTLYSPLIT(MUL, 0, 0)
 
 // TN is the body of the TN tile functions of split pairs, of ROWS rows. R2 is the panel of G, R3 the tile of C, whose rows are 64 bytes
 // apart.
@@ -96,7 +79,7 @@ block:                               \
 	MOVD tnArgs_panels(R0), R10;     \
 panel:                               \
 	FROM(ZERO, LOAD, old, begin)     \
-	SUMS(SPLIT, MUL, COL, segment, row); \
+	SUMS(TAKE, MUL, COL, segment, row); \
 	FLUSHED(again);                  \
 finish:                              \
 	MOVD R3, R14;                    \
@@ -123,7 +106,7 @@ again:                               \
 	EXACTLY;                         \
 	FROM(ZERO, LOAD, oldX, beginX)   \
 	FLUSHTILE;                       \
-	SUMS(EXACTLYSPLIT, EXACT, COL, segmentX, rowX); \
+	SUMS(TAKEX, EXACT, COL, segmentX, rowX); \
 	FLUSHING;                        \
 	B    finish
 

@@ -43,6 +43,13 @@ func (t *Trend) Add(loss float64) {
 	t.Lowest, t.Last = min(t.Lowest, loss), loss
 }
 
+// of returns the trend of a trial that dropped a number of results of clients. Where it dropped none, a last round
+// without a loss had no clients.
+func (t Trend) of(dropped int) Trend {
+	t.Lost = t.Lost && dropped > 0
+	return t
+}
+
 // diverged reports whether the losses of a model did, whose errors are e. Those of a regression
 // are in squares of its targets, so that its error is judged beside those of predicting their
 // mean and 0.
@@ -94,7 +101,7 @@ func beats(c *config.Config, trivial *Trivial, score float64) (better, known boo
 // diverged describes how the training of a model with errors e diverged, if it did, or that its
 // loss fell, but not as far as its targets are small.
 func diverged(t Trend, dropped int, e *Errors) []string {
-	t.Lost = t.Lost && dropped > 0 // else no client took part
+	t = t.of(dropped)
 	switch far := e.far() && *e.GlobalTest < limit.DivergedFit; {
 	case !t.diverged(e) && far:
 		return []string{fmt.Sprintf("did not learn yet: the training loss fell from %.4g to %.4g, but the RMSE is %.4g, "+
@@ -153,8 +160,7 @@ func (r *Result) Learned(c *config.Config, i int) bool {
 		}
 	}
 	better, known := beats(c, r.Trivial, score)
-	loss := t.Loss
-	loss.Lost = loss.Lost && t.Dropped > 0
+	loss := t.Loss.of(t.Dropped)
 	lost := loss.Lost || (!known || r.Measure != MeasureRMSE) && loss.diverged(&Errors{Measure: r.Measure})
 	return t.Failed == "" && !lost && (len(t.Rungs) == 0 || !known || better)
 }
