@@ -3,6 +3,7 @@
 #include "go_asm.h"
 #include "textflag.h"
 #include "neon_arm64.h"
+#include "each_arm64.h"
 #include "tile_arm64.h"
 #include "nn_steps_arm64.h"
 #include "split_arm64.h"

@@ -7,21 +7,6 @@
 #include "nn_steps_arm64.h"
 #include "nn_wide_arm64.h"
 
-// ARGS loads the arguments of the NN tile functions from R0. R2 is the panel of B, R3 its tile of C. The bits of R9 are modeBias,
-// modeAccumulate and modeReLU.
-#define ARGS \
-	MOVD nnArgs_a(R0), R1;       \
-	MOVD nnArgs_b(R0), R2;       \
-	MOVD nnArgs_c(R0), R3;       \
-	MOVD nnArgs_bias(R0), R4;    \
-	MOVD nnArgs_lda(R0), R5;     \
-	MOVD nnArgs_segNext(R0), R6; \
-	MOVD nnArgs_k(R0), R7;       \
-	MOVD nnArgs_ldc(R0), R8;     \
-	MOVD nnArgs_mode(R0), R9;    \
-	MOVD nnArgs_panels(R0), R10; \
-	MOVD nnArgs_panel(R0), R15
-
 // NN does the panels left, R10 > 0, one at a time.
 #define NN(MUL, ROWS, NEXT, FOUR, ONE, ZERO, BIAS, LOAD, RELU, STORE) \
 panel:                   \

@@ -3,6 +3,7 @@
 #include "go_asm.h"
 #include "textflag.h"
 #include "neon_arm64.h"
+#include "each_arm64.h"
 #include "tile_arm64.h"
 #include "nn_steps_arm64.h"
 #include "split_arm64.h"
@@ -28,20 +29,10 @@ old:                   \
 	LOAD;              \
 begin:
 
-// NN is the body of the NN tile functions of split pairs. R2 is the panel of B, R3 its tile of C.
+// NN is the body of the NN tile functions of split pairs.
 #define NN(MUL, EXACT, HALVES, PAST, QUAD, NUMBER, QUADX, NUMBERX, ZERO, BIAS, LOAD, FLUSHTILE, RELU, STORE) \
 	MOVD args+0(FP), R0;         \
-	MOVD nnArgs_a(R0), R1;       \
-	MOVD nnArgs_b(R0), R2;       \
-	MOVD nnArgs_c(R0), R3;       \
-	MOVD nnArgs_bias(R0), R4;    \
-	MOVD nnArgs_lda(R0), R5;     \
-	MOVD nnArgs_segNext(R0), R6; \
-	MOVD nnArgs_k(R0), R7;       \
-	MOVD nnArgs_ldc(R0), R8;     \
-	MOVD nnArgs_mode(R0), R9;    \
-	MOVD nnArgs_panels(R0), R10; \
-	MOVD nnArgs_panel(R0), R15;  \
+	ARGS;                        \
 	SAVE;                        \
 panel:                           \
 	FROM(HALVES, ZERO, BIAS, LOAD, bias, old, begin) \

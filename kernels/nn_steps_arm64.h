@@ -1,5 +1,20 @@
 // The steps of NN products. V24 to V29 hold elements of the rows of A, V30 and V31 half a row of B at a time.
 
+// ARGS loads the arguments of the NN tile functions from R0. R2 is the panel of B, R3 its tile of C. The bits of R9 are modeBias,
+// modeAccumulate and modeReLU.
+#define ARGS \
+	MOVD nnArgs_a(R0), R1;       \
+	MOVD nnArgs_b(R0), R2;       \
+	MOVD nnArgs_c(R0), R3;       \
+	MOVD nnArgs_bias(R0), R4;    \
+	MOVD nnArgs_lda(R0), R5;     \
+	MOVD nnArgs_segNext(R0), R6; \
+	MOVD nnArgs_k(R0), R7;       \
+	MOVD nnArgs_ldc(R0), R8;     \
+	MOVD nnArgs_mode(R0), R9;    \
+	MOVD nnArgs_panels(R0), R10; \
+	MOVD nnArgs_panel(R0), R15
+
 // MUL adds to column quad c of each row its element of A, lane l, times the quad b of B. The numeral is the number of rows.
 #define MUL1(l, b, c) FMLA4SL(24, l, b, c)
 #define MUL2(l, b, c) MUL1(l, b, c); FMLA4SL(25, l, b, c+4)

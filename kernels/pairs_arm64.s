@@ -3,22 +3,17 @@
 #include "go_asm.h"
 #include "textflag.h"
 #include "neon_arm64.h"
+#include "each_arm64.h"
 
 // CONSTANTS are what ROUND needs: V26 has the bits of the exponent, V27 one, V28 just below half of a last place of bf16, V29 the sign
 // and V30 the bit that makes a NaN quiet; V31 has the upper half.
 #define CONSTANTS \
-	MOVD $0x7f800000, R16; \
-	DUPW4S(16, 26);        \
-	MOVD $1, R16;          \
-	DUPW4S(16, 27);        \
-	MOVD $0x7fff, R16;     \
-	DUPW4S(16, 28);        \
-	MOVD $0x80000000, R16; \
-	DUPW4S(16, 29);        \
-	MOVD $0x00400000, R16; \
-	DUPW4S(16, 30);        \
-	MOVD $0xffff0000, R16; \
-	DUPW4S(16, 31)
+	CONST(0x7f800000, 26); \
+	CONST(1, 27);          \
+	CONST(0x7fff, 28);     \
+	CONST(0x80000000, 29); \
+	CONST(0x00400000, 30); \
+	CONST(0xffff0000, 31)
 
 // ROUND rounds to bf16, to nearest even; the bits below are any. What is below the normal numbers becomes a zero of its sign.
 #define ROUND(x) \
@@ -37,23 +32,30 @@
 
 // GROUPS goes through rows of groups, which GROUP takes from R8 and R9 and leaves in V0 to V3.
 #define GROUPS(GROUP) \
-	CONSTANTS;             \
-row:                       \
-	MOVD R0, R7;           \
-	MOVD R1, R8;           \
-	ADD  R2, R1, R9;       \
-	MOVD R6, R10;          \
-group:                     \
+	MOVD dst+0(FP), R0;      \
+	MOVD src+8(FP), R1;      \
+	MOVD other+16(FP), R2;   \
+	MOVD step+24(FP), R3;    \
+	MOVD dstStep+32(FP), R4; \
+	MOVD rows+40(FP), R5;    \
+	MOVD groups+48(FP), R6;  \
+	CONSTANTS;               \
+row:                      \
+	MOVD R0, R7;             \
+	MOVD R1, R8;             \
+	ADD  R2, R1, R9;         \
+	MOVD R6, R10;            \
+group:                    \
 	VLD1.P 64(R8), [V0.S4, V1.S4, V2.S4, V3.S4]; \
 	VLD1.P 64(R9), [V4.S4, V5.S4, V6.S4, V7.S4]; \
-	ROUND4(0);             \
-	ROUND4(4);             \
-	GROUP;                 \
-	SUBS $1, R10;          \
-	BNE  group;            \
-	ADD  R3, R1;           \
-	ADD  R4, R0;           \
-	SUBS $1, R5;           \
+	ROUND4(0);               \
+	ROUND4(4);               \
+	GROUP;                   \
+	SUBS $1, R10;            \
+	BNE  group;              \
+	ADD  R3, R1;             \
+	ADD  R4, R0;             \
+	SUBS $1, R5;             \
 	BNE  row
 
 #define PAIR \
@@ -72,25 +74,11 @@ group:                     \
 
 // func pairNEON(dst, src *float32, other, step, dstStep, rows, groups int)
 TEXT ·pairNEON(SB), NOSPLIT, $0-56
-	MOVD dst+0(FP), R0
-	MOVD src+8(FP), R1
-	MOVD other+16(FP), R2
-	MOVD step+24(FP), R3
-	MOVD dstStep+32(FP), R4
-	MOVD rows+40(FP), R5
-	MOVD groups+48(FP), R6
 	GROUPS(PAIR)
 	RET
 
 // func joinNEON(dst, src *float32, other, step, dstStep, rows, groups int)
 TEXT ·joinNEON(SB), NOSPLIT, $0-56
-	MOVD dst+0(FP), R0
-	MOVD src+8(FP), R1
-	MOVD other+16(FP), R2
-	MOVD step+24(FP), R3
-	MOVD dstStep+32(FP), R4
-	MOVD rows+40(FP), R5
-	MOVD groups+48(FP), R6
 	GROUPS(JOIN)
 	RET
 

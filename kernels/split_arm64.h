@@ -18,14 +18,10 @@
 	MRS  FPSR, R16;                  \
 	MOVD R16, fpsr-16(SP);           \
 	MOVD $(4*const_splitApart), R17; \
-	MOVD $0xffff0000, R16;           \
-	DUPW4S(16, 28);                  \
-	MOVD $0x7fffffff, R16;           \
-	DUPW4S(16, 29);                  \
-	MOVD $0x0c800000, R16;           \
-	DUPW4S(16, 30);                  \
-	MOVD $0x4b800000, R16;           \
-	DUPW4S(16, 31);                  \
+	CONST(0xffff0000, 28);           \
+	CONST(0x7fffffff, 29);           \
+	CONST(0x0c800000, 30);           \
+	CONST(0x4b800000, 31);           \
 	FLUSHING
 
 #define FLUSHING \
